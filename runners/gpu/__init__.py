@@ -1,0 +1,1 @@
+"""What runs beside the GPU: standard library only, no Django, works under `python -S`."""
