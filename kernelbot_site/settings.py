@@ -1,0 +1,196 @@
+"""All settings, read strictly from the environment: docs/settings.md lists the variables.
+
+A variable that is set and cannot be read stops the process with its name; nothing falls back. A
+secret NAME may be given as a file instead, by NAME_FILE.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from environs import FileAwareEnv
+
+from runners.registry import GpuType, read_gpu_types
+
+env = FileAwareEnv()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- What differs between a laptop and production ---
+DEBUG: bool = env.bool("DEBUG", False)
+SECRET_KEY: str = env.str("SECRET_KEY")
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+# Where clients reach this service, without a slash at the end; addresses in answers begin with it.
+PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+HTTPS: bool = PUBLIC_URL.startswith("https://")
+# Local state: the embedded database, local report files, runs of the local runner.
+DATA_DIR: Path = env.path("DATA_DIR", BASE_DIR / "var")
+LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.INFO)
+
+# --- Database, storage, cache ---
+DATABASES: dict[str, Any] = {
+    "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'kernelbot.sqlite3'}")
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Write transactions begin as such, readers do not block the writer, waiting is bounded (FR-31).
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+
+REPORTS_S3_BUCKET: str = env.str("REPORTS_S3_BUCKET", "")
+STORAGES: dict[str, Any] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "reports": (
+        {
+            "BACKEND": "storages.backends.s3.S3Storage",
+            "OPTIONS": {
+                "bucket_name": REPORTS_S3_BUCKET,
+                "endpoint_url": env.url("REPORTS_S3_ENDPOINT").geturl()
+                if env.str("REPORTS_S3_ENDPOINT", "")
+                else None,
+                "file_overwrite": True,  # keys hold job and attempt; artifacts.py compares contents
+                "default_acl": None,
+            },
+        }
+        if REPORTS_S3_BUCKET
+        else {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": DATA_DIR / "reports", "base_url": None},
+        }
+    ),
+}
+CACHES: dict[str, Any] = {"default": env.dj_cache_url("CACHE_URL", "locmem://")}
+
+# --- GPUs and runners ---
+# {"B200": {"runner": "modal", "sm": "100", "ncu": true, "max_in_flight": 4}, ...}
+GPU_TYPES: dict[str, GpuType] = read_gpu_types(env.json("GPU_TYPES", {}))
+# The NCU version that must do the capture, by runner; a runner that is left out accepts any.
+NCU_VERSIONS: dict[str, str] = env.dict("NCU_VERSIONS", {"modal": "2025.2.1"})
+# The archive or folder of archives that the `recorded` runner replays.
+RECORDED_ARCHIVE: Path = env.path("RECORDED_ARCHIVE", BASE_DIR / "examples/recorded/capture.zip")
+
+# --- Time limits in seconds; architecture.md says why, checks.py holds their order ---
+COMPILE_LIMIT_S: float = env.float("COMPILE_LIMIT_S", 120)
+CAPTURE_LIMIT_S: float = env.float("CAPTURE_LIMIT_S", 600)
+EXPORT_LIMIT_S: float = env.float("EXPORT_LIMIT_S", 120)
+JOB_LIMIT_S: float = env.float("JOB_LIMIT_S", 3000)
+START_LIMIT_S: float = env.float("START_LIMIT_S", 30)
+# From RUNNING to the dispatcher's own wall: start-up of a container, then the job, then a margin.
+RUN_WALL_S: float = env.float("RUN_WALL_S", 3000 + 120 + 600)
+# A job that waits longer than this for a GPU is timed out.
+QUEUE_LIMIT_S: float = env.float("QUEUE_LIMIT_S", 6 * 3600)
+STREAM_LIMIT_S: float = env.float("STREAM_LIMIT_S", 3540)
+STREAM_STATUS_EVERY_S: float = env.float("STREAM_STATUS_EVERY_S", 15)
+WATCH_EVERY_S: float = env.float("WATCH_EVERY_S", 0.5)
+LEASE_S: float = env.float("LEASE_S", 30)
+POLL_EVERY_S: float = env.float("POLL_EVERY_S", 1)
+
+# --- Sizes and rates ---
+SUBMISSION_MAX_BYTES = 1_000_000  # wire-contract.md, 13.1
+UPLOAD_LIMIT_S: float = env.float("UPLOAD_LIMIT_S", 60)
+RESULT_LINE_MAX_BYTES: int = env.int("RESULT_LINE_MAX_BYTES", 32 * 2**20)
+ENVELOPE_MAX_BYTES: int = env.int("ENVELOPE_MAX_BYTES", 2 * 2**30)
+LAUNCH_COUNT_MAX: int = env.int("LAUNCH_COUNT_MAX", 1000)
+IN_FLIGHT_PER_USER: int = env.int("IN_FLIGHT_PER_USER", 4)
+PROFILE_RATE: str = env.str("PROFILE_RATE", "30/m")
+
+# --- Django ---
+INSTALLED_APPS = [
+    "kernelbot_site",
+    "profiling",
+    "leaderboards",
+    "runners",
+    "rest_framework",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "kernelbot_site.urls"
+ASGI_APPLICATION = "kernelbot_site.asgi.application"
+WSGI_APPLICATION = "kernelbot_site.wsgi.application"
+AUTH_USER_MODEL = "leaderboards.PopcornUser"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en-us"
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+APPEND_SLASH = False  # a redirect would lose the CLI's multipart body
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 20
+# Above the largest body that the ASGI wrapper lets pass, so that uploads stay in memory.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "kernelbot_site.negotiation.AlwaysJson",
+    "EXCEPTION_HANDLER": "kernelbot_site.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "STRICT_JSON": True,
+    "COMPACT_JSON": True,
+    "UNICODE_JSON": False,
+}
+
+# --- Security ---
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS and env.bool("REDIRECT_TO_HTTPS", True)
+SECURE_HSTS_SECONDS: int = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_NAME = "operator_session"
+LOGIN_URL = "/operators/login/"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "kernelbot_site.errors.csrf_failure"
+# The embedded default is one web process, which shares a local cache with nobody. With more
+# processes a shared cache is needed: kernelbot_site/checks.py refuses to start without one.
+WEB_PROCESSES: int = env.int("WEB_PROCESSES", 1)
+SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class LeaderboardsConfig(AppConfig):
+    name = "leaderboards"
+
+    def ready(self) -> None:
+        from leaderboards import checks  # noqa: F401  registers them

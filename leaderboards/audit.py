@@ -1,0 +1,46 @@
+"""Writing the audit trail: explicit calls, in the transaction of the deed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model
+
+from leaderboards.models import AuditEvent, PopcornUser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestContext:
+    """Where a deed came from: empty for commands and the dispatcher."""
+
+    request_id: str = ""
+    address: str | None = None
+    client_version: str = ""
+
+
+NO_REQUEST = RequestContext()
+SYSTEM_LABEL = "system"
+
+
+def record(
+    verb: str,
+    subject: Model,
+    *,
+    actor: PopcornUser | None,
+    actor_label: str = "",
+    context: RequestContext = NO_REQUEST,
+    **data: Any,
+) -> AuditEvent:
+    """Add one row. `data` must be JSON; verbs are listed in the verbs.py of the app that writes."""
+    return AuditEvent.objects.create(
+        verb=verb,
+        actor=actor,
+        actor_label=actor_label or (actor.actor_label if actor else SYSTEM_LABEL),
+        subject_kind=subject._meta.model_name,
+        subject_id=str(subject.pk),
+        request_id=context.request_id,
+        address=context.address,
+        client_version=context.client_version,
+        data=data,
+    )

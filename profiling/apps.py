@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ProfilingConfig(AppConfig):
+    name = "profiling"
+
+    def ready(self) -> None:
+        from profiling import checks  # noqa: F401  registers them

@@ -1,0 +1,208 @@
+"""Every request for a profile, refused ones too, and what each capture measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from leaderboards.models import Leaderboard, PopcornUser, Submission, TaskRevision
+from runners.models import Artifact, Job, uuid7
+from runners.states import JobStatus
+
+
+class ProfileRequestQuerySet(models.QuerySet["ProfileRequest"]):
+    def visible_to(self, user: PopcornUser) -> ProfileRequestQuerySet:
+        """A person sees their own accepted requests, while these are not deleted."""
+        return self.filter(user=user, deleted_at__isnull=True, job__isnull=False)
+
+
+class ProfileRequest(models.Model):
+    """Who asked for what, with all that the answer must later be compared with.
+
+    An accepted request has a job, a refused one a reason. Rows are never deleted: `deleted_at`
+    hides them from their owner.
+    """
+
+    class Origin(models.TextChoices):
+        CLI = "cli"
+        API = "api"
+        BREV = "brev"
+        ADMIN = "admin"
+        COMMAND = "command"
+
+    class Verdict(models.TextChoices):
+        COMPLETE = "complete"
+        PARTIAL = "partial"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    user = models.ForeignKey(PopcornUser, on_delete=models.PROTECT, related_name="profile_requests")
+    origin = models.CharField(max_length=8, choices=Origin)
+    request_id = models.CharField(max_length=64, blank=True)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    client_version = models.CharField(max_length=200, blank=True)
+    rerun_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reruns"
+    )
+
+    # What was asked, as it was sent.
+    leaderboard_name = models.CharField(max_length=200)
+    gpu = models.CharField(max_length=200)
+    file_name = models.CharField(max_length=255, blank=True)
+    source_sha256 = models.CharField(max_length=64, blank=True)
+    benchmark_index = models.PositiveIntegerField(null=True, blank=True)
+    ncu_kernel_name = models.CharField(max_length=1024, null=True, blank=True)  # noqa: DJ001
+    ncu_kernel_name_base = models.CharField(max_length=16, null=True, blank=True)  # noqa: DJ001
+    ncu_launch_count = models.PositiveIntegerField(null=True, blank=True)
+
+    # Refused: why, in the words of the answer.
+    refusal_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    refusal_code = models.CharField(max_length=64, blank=True)
+    refusal_reason = models.TextField(blank=True)
+
+    # Accepted: what it became.
+    leaderboard = models.ForeignKey(
+        Leaderboard, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    revision = models.ForeignKey(
+        TaskRevision, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    submission = models.ForeignKey(
+        Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="profile_requests"
+    )
+    job = models.OneToOneField(
+        Job, null=True, blank=True, on_delete=models.PROTECT, related_name="profile_request"
+    )
+    # {"2": {"size": 1024, "seed": 7}}: the chosen benchmarks by their index in the task.
+    benchmark_specs = models.JSONField(default=dict)
+    config_sha256 = models.CharField(max_length=64, blank=True)
+    seed = models.BigIntegerField(null=True, blank=True)
+    ncu_version_wanted = models.CharField(max_length=32, blank=True)
+
+    # What came back for the request as a whole: wire-contract.md, `system`.
+    system = models.JSONField(default=dict)
+    # "synthetic" or "recorded" when no GPU measured anything; shown wherever the captures are.
+    result_origin = models.CharField(max_length=100, blank=True)
+    verdict = models.CharField(max_length=16, choices=Verdict, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ProfileRequestQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="profile_request_job_or_refusal",
+                condition=Q(job__isnull=True, refusal_status__isnull=False)
+                & ~Q(refusal_reason="")
+                & ~Q(refusal_code="")
+                | Q(
+                    job__isnull=False,
+                    submission__isnull=False,
+                    revision__isnull=False,
+                    leaderboard__isnull=False,
+                    refusal_status__isnull=True,
+                    refusal_reason="",
+                    refusal_code="",
+                )
+                & ~Q(config_sha256="")
+                & ~Q(source_sha256=""),
+            ),
+            models.CheckConstraint(
+                name="profile_request_origin_known",
+                condition=Q(origin__in=["cli", "api", "brev", "admin", "command"]),
+            ),
+            models.CheckConstraint(
+                name="profile_request_verdict_known",
+                condition=Q(verdict__in=["", "complete", "partial", "failed"]),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["-created_at"], name="profile_request_newest"),
+            models.Index(fields=["user", "-created_at"], name="profile_request_of_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"profile {self.pk}"
+
+    @property
+    def capture_options(self) -> dict[str, Any]:
+        """The given options only, in the wire's words."""
+        names = ("benchmark_index", "ncu_kernel_name", "ncu_kernel_name_base", "ncu_launch_count")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def status(self) -> str:
+        """`refused`, or the status of the job."""
+        return JobStatus(self.job.status).value if self.job else "refused"
+
+
+class Capture(models.Model):
+    """One benchmark's run under the profiler: what happened, and what the report itself says."""
+
+    class Status(models.TextChoices):
+        CAPTURED = "captured"
+        FAILED = "failed"
+
+    request = models.ForeignKey(ProfileRequest, on_delete=models.PROTECT, related_name="captures")
+    benchmark_index = models.PositiveIntegerField()
+    # The case line that the evaluator was given, for example "size: 1024; seed: 7".
+    spec = models.TextField()
+    status = models.CharField(max_length=16, choices=Status)
+    failure_kind = models.CharField(max_length=64, blank=True)
+    failure_fault = models.CharField(max_length=16, blank=True)
+    failure_message = models.TextField(blank=True)
+    # [{"kind": ..., "message": ...}]: what a good capture still has to say.
+    notes = models.JSONField(default=list)
+    artifact = models.ForeignKey(
+        Artifact, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    # Whether the evaluator's check passed; None when it gave no verdict.
+    passed = models.BooleanField(null=True, blank=True)
+    # RunResult and CompileResult as the GPU side sent them (wire-contract.md, 6.4).
+    run = models.JSONField(null=True, blank=True)
+    compilation = models.JSONField(null=True, blank=True)
+    # A short readable part of the details.
+    extract = models.TextField(blank=True)
+
+    # Read from inside the report, never believed from elsewhere; empty where it does not say.
+    ncu_version = models.CharField(max_length=100, blank=True)
+    cuda_version = models.CharField(max_length=100, blank=True)
+    driver_version = models.CharField(max_length=100, blank=True)
+    gpu_name = models.CharField(max_length=200, blank=True)
+    launch_count = models.PositiveIntegerField(null=True, blank=True)
+    replay_passes = models.PositiveIntegerField(null=True, blank=True)
+    # Per launch: names, grid, block, key metrics (profiling/reports/reader.py).
+    kernels = models.JSONField(default=list)
+    unavailable_counters = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["benchmark_index"]
+        constraints = [
+            models.UniqueConstraint(
+                name="capture_once_per_benchmark", fields=["request", "benchmark_index"]
+            ),
+            models.CheckConstraint(
+                name="capture_status_known", condition=Q(status__in=["captured", "failed"])
+            ),
+            models.CheckConstraint(
+                name="capture_failed_says_why",
+                condition=Q(status="captured", failure_kind="", artifact__isnull=False)
+                | (Q(status="failed") & ~Q(failure_kind="")),
+            ),
+        ]
+        indexes = [models.Index(fields=["failure_kind"], name="capture_failure")]
+
+    def __str__(self) -> str:
+        return f"capture of benchmark {self.benchmark_index}"
+
+    @property
+    def key(self) -> str:
+        """Its key in `runs` on the wire."""
+        return f"profile.{self.benchmark_index}"

@@ -1,0 +1,3 @@
+"""System checks of this app."""
+
+from __future__ import annotations
