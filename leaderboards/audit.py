@@ -37,7 +37,7 @@ def record(
         verb=verb,
         actor=actor,
         actor_label=actor_label or (actor.actor_label if actor else SYSTEM_LABEL),
-        subject_kind=subject._meta.model_name,
+        subject_kind=str(subject._meta.model_name),
         subject_id=str(subject.pk),
         request_id=context.request_id,
         address=context.address,

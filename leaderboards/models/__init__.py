@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaderboards.models.audit import AuditEvent, FloodRefusal
-from leaderboards.models.people import ClientId, Identity, PopcornUser
+from leaderboards.models.people import ClientId, Identity, PopcornUser, digest_client_id
 from leaderboards.models.submissions import Submission, SubmissionSource
 from leaderboards.models.tasks import Leaderboard, TaskRevision
 
@@ -17,4 +17,5 @@ __all__ = [
     "Submission",
     "SubmissionSource",
     "TaskRevision",
+    "digest_client_id",
 ]

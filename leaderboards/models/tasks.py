@@ -85,7 +85,7 @@ class Leaderboard(models.Model):
                 condition=Q(deleted_at__isnull=True),
             ),
             models.CheckConstraint(
-                name="leaderboard_name_form", condition=Q(name__regex=r"^[a-z0-9_-]{1,64}$")
+                name="leaderboard_name_form", condition=Q(name__regex=r"\A[a-z0-9_-]{1,64}\Z")
             ),
             models.CheckConstraint(
                 name="leaderboard_name_free", condition=~Q(name__in=sorted(RESERVED_NAMES))

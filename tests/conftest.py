@@ -1,0 +1,82 @@
+"""The fixed cast and small factories. alice owns, bob is a stranger, olga operates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from leaderboards.models import ClientId, Leaderboard, PopcornUser, TaskRevision, digest_client_id
+from leaderboards.task_definition import SUBMISSION_MARK, TaskDefinition
+
+
+def make_person(name: str, **fields: Any) -> PopcornUser:
+    """A submitter whose CLI id is `<name>-cli-id`."""
+    user = PopcornUser.objects.create_user(username=name, user_id=f"id-{name}", **fields)
+    ClientId.objects.create(
+        kind=ClientId.Kind.CLI,
+        digest=digest_client_id(f"{name}-cli-id"),
+        user=user,
+        activated_at=timezone.now(),
+    )
+    return user
+
+
+@pytest.fixture
+def alice(db: None) -> PopcornUser:
+    return make_person("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> PopcornUser:
+    return make_person("bob")
+
+
+@pytest.fixture
+def olga(db: None) -> PopcornUser:
+    return make_person("olga", is_staff=True, is_superuser=True)
+
+
+def make_definition(**fields: Any) -> TaskDefinition:
+    """A small Python task with three benchmarks."""
+    defaults: dict[str, Any] = {
+        "lang": "py",
+        "files": {"submission.py": SUBMISSION_MARK, "eval.py": "print('evaluator')\n"},
+        "main": "eval.py",
+        "tests": ({"size": 64, "seed": 1},),
+        "benchmarks": (
+            {"size": 256, "seed": 2},
+            {"size": 512, "seed": 3},
+            {"size": 1024, "seed": 4},
+        ),
+    }
+    return TaskDefinition(**defaults | fields)
+
+
+@pytest.fixture
+def make_leaderboard(db: None) -> Callable[..., Leaderboard]:
+    def make(
+        name: str = "rowsum", *, task: dict[str, Any] | None = None, **fields: Any
+    ) -> Leaderboard:
+        defaults: dict[str, Any] = {
+            "gpu_types": ["B200", "H100", "CPU"],
+            "deadline": timezone.now() + timedelta(days=30),
+        }
+        board = Leaderboard.objects.create(name=name, **defaults | fields)
+        definition = make_definition(**task or {})
+        board.current_revision = TaskRevision.objects.create(
+            leaderboard=board, definition_json=definition.to_json(), sha256=definition.sha256
+        )
+        board.save()
+        return board
+
+    return make
+
+
+@pytest.fixture
+def rowsum(make_leaderboard: Callable[..., Leaderboard]) -> Leaderboard:
+    """A leaderboard on B200, H100 and CPU with three benchmarks."""
+    return make_leaderboard()
