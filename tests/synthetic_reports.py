@@ -116,7 +116,7 @@ def _block(header: bytes, payload: bytes) -> bytes:
 
 def _profile_result(launch: Launch, ids: Mapping[str, int]) -> bytes:
     if launch.name is None:
-        return b"\xff" * 40
+        return _varint(1, 1)  # ThreadID alone, where much more is required
     body = (
         _varint(1, 1)  # ThreadID
         + _varint(2, 1)  # APICallID

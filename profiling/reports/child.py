@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections import Counter
 from typing import Any
@@ -31,6 +32,10 @@ KEY_METRICS = {
 }
 LAUNCHES_KEPT = 200
 UNAVAILABLE_KEPT = 500
+NAME_CHARS = 1_000  # of a kernel or metric name, and of a value that is text
+
+# No database takes NUL or half of a surrogate pair, and no terminal should get an escape.
+UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 Json = dict[str, Any]
 
@@ -58,10 +63,16 @@ def read(path: str) -> Json:
         "launches": launches,
         "unavailable_count": len(unavailable),
         "unavailable": [
-            {"name": name, "state": state, "launches": count}
+            {"name": storable(name), "state": state, "launches": count}
             for (name, state), count in sorted(unavailable.items())[:UNAVAILABLE_KEPT]
         ],
     }
+
+
+def storable(text: str, chars: int = NAME_CHARS) -> str:
+    """`text` with a mark for each character that is unfit, and cut, which "…" at its end says."""
+    text = text if len(text) <= chars else text[: chars - 1] + "…"
+    return UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _launch(action: Any) -> tuple[Json, list[tuple[str, str]]]:
@@ -71,8 +82,8 @@ def _launch(action: Any) -> tuple[Json, list[tuple[str, str]]]:
     missing = [(name, state) for name, state in states.items() if state != "ok"]
     counts = Counter(state for _, state in missing)
     launch = {
-        "name": action.name(),
-        "demangled": action.name(action.NameBase_DEMANGLED),
+        "name": storable(action.name() or ""),
+        "demangled": storable(action.name(action.NameBase_DEMANGLED) or ""),
         "grid": _dimensions(action, "grid"),
         "block": _dimensions(action, "block"),
         "metrics": {name: _metric(action, name) for name in KEY_METRICS},
@@ -98,18 +109,20 @@ def _metric(action: Any, name: str) -> Json:
         state = "no_value"
     elif isinstance(value, float) and not math.isfinite(value):
         state, value = ("nan" if math.isnan(value) else "inf"), None
-    return {"state": state, "value": value, "unit": metric.unit() or ""}
+    elif isinstance(value, str):
+        value = storable(value)
+    return {"state": state, "value": value, "unit": storable(metric.unit() or "")}
 
 
 def _dimensions(action: Any, kind: str) -> list[int] | None:
     """x, y and z; None for a launch that failed, which does not say them."""
     values = [_metric(action, f"launch__{kind}_dim_{axis}")["value"] for axis in "xyz"]
-    if any(isinstance(value, str | None) for value in values):
+    if any(isinstance(value, str) or value is None for value in values):
         return None
     return [int(value) for value in values]
 
 
-def main() -> int:
+def main() -> None:
     # The library may print; the document must stay alone on its way out.
     document = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
@@ -117,7 +130,8 @@ def main() -> int:
         try:
             found = read(sys.argv[1])
         except Exception as error:  # noqa: BLE001  whatever it is, the parent shall hear of it
-            found = {"refused": f"{type(error).__name__}: {error}"[:500]}
+            said = f"{type(error).__name__}: {error}".replace(sys.argv[1], "the report")
+            found = {"refused": storable(said, 500)}
         json.dump(found, document, allow_nan=False)
     # The library is not trusted to take itself down either.
     os._exit(0)

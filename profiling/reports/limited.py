@@ -7,7 +7,9 @@ the same, but is not safe in a process with threads.)
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import resource
 import runpy
@@ -49,8 +51,8 @@ class Ended:
 
 def run_limited(program: Path, argument: str, limits: ChildLimits) -> Ended:
     """Run a Python file with one argument and wait for it. Standard error is thrown away."""
-    timed_out = threading.Event()
     command = [sys.executable, "-I", __file__, json.dumps(asdict(limits)), str(program), argument]
+    rang = threading.Event()
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -60,22 +62,51 @@ def run_limited(program: Path, argument: str, limits: ChildLimits) -> Ended:
         start_new_session=True,
     ) as child:
 
-        def end_family() -> None:
-            timed_out.set()
-            _kill_group(child)
+        def ring() -> None:
+            rang.set()
+            _kill_family(child)
 
-        clock = threading.Timer(limits.wall_s, end_family)
+        clock = threading.Timer(limits.wall_s, ring)
         clock.start()
         try:
             assert child.stdout is not None
             output = child.stdout.read(limits.output_bytes + 1)
+            if len(output) > limits.output_bytes:
+                _kill_family(child)
+            # Not reaped yet, so that its process group can't have become anybody else's.
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         finally:
             clock.cancel()
-            # Whoever closed its output but lives on, or was started by it, ends here.
-            _kill_group(child)
+            _kill_family(child)
     return Ended(
         returncode=child.returncode,
-        timed_out=timed_out.is_set() or child.returncode == -signal.SIGXCPU,
+        timed_out=rang.is_set() or child.returncode == -signal.SIGXCPU,
         overflowed=len(output) > limits.output_bytes,
         output=output[: limits.output_bytes],
     )
+
+
+def _kill_family(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _take_on(limits: ChildLimits) -> None:
+    wanted = {
+        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, most in wanted.items():
+        resource.setrlimit(kind, (most, most))
+    # The soft limit ends it by SIGXCPU, which tells it apart; the hard one comes a second later.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
+    # Should the parent be killed, its clock is gone, and the child still ends.
+    signal.alarm(math.ceil(limits.wall_s) + 10)
+
+
+if __name__ == "__main__":
+    _take_on(ChildLimits(**json.loads(sys.argv[1])))
+    sys.argv = sys.argv[2:]
+    runpy.run_path(sys.argv[0], run_name="__main__")
