@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,18 @@ from django.utils import timezone
 
 from leaderboards.models import ClientId, Leaderboard, PopcornUser, TaskRevision, digest_client_id
 from leaderboards.task_definition import SUBMISSION_MARK, TaskDefinition
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """With FAIL_ON_SKIP, a test that was skipped is told as what it is: a test that did not run."""
+    if os.environ.get("FAIL_ON_SKIP") and (skipped := terminalreporter.stats.get("skipped")):
+        terminalreporter.write_line(f"FAIL_ON_SKIP: {len(skipped)} tests were skipped", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("FAIL_ON_SKIP") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def make_person(name: str, **fields: Any) -> PopcornUser:

@@ -1,0 +1,67 @@
+# Every target sets itself up: a virtual environment in .venv from the hashed requirement files.
+# Nothing else is needed than Python >= 3.12, make and git.
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test test-services check format lock clean
+
+PYTHON ?= $(shell for p in python3.13 python3.14 python3.12 python3; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$p" && break; done)
+BIN := .venv/bin
+LOCAL := $(BIN)/python -m kernelbot_site.local
+PYTEST := $(BIN)/python -m pytest
+# What `manage.py check --deploy` sees: settings as production has them.
+PRODUCTION := env SECRET_KEY=check-only-$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))') \
+	PUBLIC_URL=https://kernelbot.example ALLOWED_HOSTS=kernelbot.example \
+	DATABASE_URL=postgres://kernelbot@db.example/kernelbot CACHE_URL=redis://cache.example/0 \
+	GPU_TYPES='{"CPU": {"runner": "local"}}'
+
+help:  ## say what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python >= 3.12 is needed; set PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/base.done: requirements/base.txt | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+.venv/dev.done: requirements/dev.txt .venv/base.done
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+demo: .venv/base.done  ## profile the example submission and show what came back
+	@$(LOCAL) demo
+
+serve: .venv/base.done  ## run the service on this machine until Ctrl-C
+	@$(LOCAL) serve
+
+test: .venv/dev.done  ## all tests that need no service
+	$(PYTEST) -n 2 --dist loadgroup
+
+test-services: .venv/dev.done  ## the tests against PostgreSQL; needs TEST_DATABASE_URL
+	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
+	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -m services
+	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) tests/runners tests/leaderboards tests/profiling
+
+check: .venv/dev.done  ## lint, format, types, import contracts, deployment and migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports --no-cache
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py makemigrations --check --dry-run
+
+format: .venv/dev.done  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: .venv/dev.done  ## compile the requirement files from pyproject.toml
+	$(BIN)/python -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
+	.venv/lock/bin/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/base.txt
+	.venv/lock/bin/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links -c requirements/base.txt --group dev \
+		pyproject.toml -o requirements/dev.txt
+
+clean:  ## remove the virtual environment and all local data
+	rm -rf .venv var

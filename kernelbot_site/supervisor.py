@@ -1,0 +1,103 @@
+"""One web server and one dispatcher as child processes: kept running, ended together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+import httpx
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# popcorn-cli polls every 5 s on a kept connection, and a close in between ends its command.
+KEEP_ALIVE_S = 75
+STOP_GRACE_S = 10
+RESTART_PAUSE_S = 1
+
+
+def web_command(host: str, port: int) -> list[str]:
+    """The ASGI server as this service needs it; production uses the same flags."""
+    return [
+        sys.executable, "-m", "uvicorn", "kernelbot_site.asgi:application",
+        "--host", host, "--port", str(port),
+        "--http", "httptools", "--loop", "uvloop",
+        "--timeout-keep-alive", str(KEEP_ALIVE_S), "--timeout-graceful-shutdown", "5",
+        "--no-proxy-headers", "--no-access-log", "--log-level", "warning",
+    ]  # fmt: skip
+
+
+def dispatcher_command() -> list[str]:
+    return [sys.executable, str(BASE_DIR / "manage.py"), "run_dispatcher"]
+
+
+class Supervisor:
+    """Starts both, restarts one that dies, and ends both on SIGTERM, SIGINT or `stop`."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.address = f"http://{host}:{port}"
+        self._commands = {"web": web_command(host, port), "dispatcher": dispatcher_command()}
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._stopping = threading.Event()
+
+    def start(self, *, ready_within_s: float = 60) -> None:
+        """Start both and wait until the web server answers. Raises RuntimeError when it does not."""
+        for name in self._commands:
+            self._spawn(name)
+        deadline = time.monotonic() + ready_within_s
+        while time.monotonic() < deadline and not self._stopping.is_set():
+            if self._children["web"].poll() is not None:
+                break
+            if self._answers():
+                return
+            time.sleep(0.1)
+        self.stop()
+        raise RuntimeError(f"the web server did not begin to answer at {self.address}")
+
+    def run_until_stopped(self) -> None:
+        """Keep both running until a signal asks to end."""
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, self._ask_to_stop)
+        while not self._stopping.wait(RESTART_PAUSE_S):
+            for name, child in list(self._children.items()):
+                if child.poll() is not None and not self._stopping.is_set():
+                    sys.stderr.write(
+                        f"the {name} ended with {child.returncode}, starting it again\n"
+                    )
+                    self._spawn(name)
+        self.stop()
+
+    def stop(self) -> None:
+        """End both: politely, then surely. Running GPU work is left alone."""
+        self._stopping.set()
+        for child in self._children.values():
+            child.terminate()
+        deadline = time.monotonic() + STOP_GRACE_S
+        for child in self._children.values():
+            try:
+                child.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def _spawn(self, name: str) -> None:
+        # An own session: Ctrl-C in the terminal reaches the supervisor alone, which ends them in turn.
+        self._children[name] = subprocess.Popen(
+            self._commands[name],
+            cwd=BASE_DIR,
+            env={"PUBLIC_URL": self.address} | os.environ,
+            start_new_session=True,
+        )
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/health", timeout=2, trust_env=False).is_success
+        except httpx.HTTPError:
+            return False
+
+    def _ask_to_stop(self, signum: int, frame: FrameType | None) -> None:
+        self._stopping.set()

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from django.core.checks import run_checks
+
+
+def ids_of_errors() -> set[str | None]:
+    return {message.id for message in run_checks() if message.is_serious()}
+
+
+def test_several_web_processes_need_a_shared_cache(settings):
+    settings.WEB_PROCESSES = 2
+    assert ids_of_errors() == {"kernelbot_site.E001"}
+
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache"}}
+    assert ids_of_errors() == set()
+
+
+def test_the_public_address_must_be_one(settings):
+    settings.PUBLIC_URL = "kernelbot.example"
+
+    assert ids_of_errors() == {"kernelbot_site.E002"}
