@@ -1,0 +1,96 @@
+"""Why a submission is refused, and what else can go wrong with people and tasks.
+
+`code` is stable and for programs, `http_status` is what the API answers (wire-contract.md, 13 and
+20); the message is for the person who sent the submission.
+"""
+
+from __future__ import annotations
+
+from runners.exceptions import ServiceError
+
+
+class SubmissionRefused(ServiceError):
+    """Base of every reason for which `preparation.prepare` refuses a submission."""
+
+    code = "submission_refused"
+
+
+class Banned(SubmissionRefused):
+    code = "banned"
+    http_status = 403
+
+
+class UnknownLeaderboard(SubmissionRefused):
+    code = "unknown_leaderboard"
+    http_status = 404
+
+
+class LeaderboardClosed(SubmissionRefused):
+    code = "closed_leaderboard"
+    http_status = 403
+
+
+class DeadlinePassed(SubmissionRefused):
+    code = "deadline_passed"
+
+
+class NoTask(SubmissionRefused):
+    """The leaderboard exists, but no task was ever synced for it: ours to mend."""
+
+    code = "no_task"
+    http_status = 409
+
+
+class GpuNotOffered(SubmissionRefused):
+    code = "gpu_not_offered"
+
+
+class GpuNotProfilable(SubmissionRefused):
+    code = "gpu_not_profilable"
+
+
+class EmptyFile(SubmissionRefused):
+    code = "empty_file"
+
+
+class FileTooLarge(SubmissionRefused):
+    code = "file_too_large"
+    http_status = 413
+
+
+class NotText(SubmissionRefused):
+    code = "not_utf8"
+
+
+class NulBytes(SubmissionRefused):
+    code = "nul_bytes"
+
+
+class BadFileName(SubmissionRefused):
+    code = "bad_file_name"
+
+
+class WrongExtension(SubmissionRefused):
+    code = "wrong_extension"
+
+
+class BadDirective(SubmissionRefused):
+    code = "bad_directive"
+
+
+class DirectiveConflict(SubmissionRefused):
+    """The file says that it is for another leaderboard than it was sent to."""
+
+    code = "directive_conflict"
+
+
+class MultiGpuTask(SubmissionRefused):
+    code = "multi_gpu_task"
+
+
+class NoBenchmarks(SubmissionRefused):
+    code = "no_benchmarks"
+
+
+class BenchmarkIndexOutOfRange(SubmissionRefused):
+    code = "benchmark_index_out_of_range"
