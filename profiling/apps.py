@@ -8,3 +8,8 @@ class ProfilingConfig(AppConfig):
 
     def ready(self) -> None:
         from profiling import checks  # noqa: F401  registers them
+        from profiling.configs import KIND
+        from profiling.job_handler import ProfileJobHandler
+        from runners.handlers import register
+
+        register(KIND, ProfileJobHandler())

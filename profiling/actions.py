@@ -1,0 +1,332 @@
+"""What somebody can ask for: API, admin and commands all call these, and say who asks.
+
+Each writes its rows and its audit row in one transaction. Nothing here talks to a GPU: that is
+the dispatcher's, which reads the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from leaderboards import audit
+from leaderboards.audit import NO_REQUEST, RequestContext
+from leaderboards.models import Leaderboard, PopcornUser, Submission, SubmissionSource
+from leaderboards.preparation import Prepared, prepare
+from profiling.configs import KIND, profile_config
+from profiling.exceptions import GpuPaused, NotCancellable, NotRerunnable
+from profiling.models import ProfileRequest
+from profiling.reports.child import storable
+from profiling.verbs import Verb
+from runners.exceptions import LostRace, ServiceError
+from runners.gpu.contract import Mode, config_sha256
+from runners.pauses import paused_gpus
+from runners.registry import GpuType, find_gpu
+from runners.states import JobStatus
+from runners.transitions import move, queue_job
+
+NAME_CHARS = 200
+FILE_NAME_CHARS = 255
+REASON_CHARS = 2_000
+# Greater numbers are refused, and no integer column takes them for the record.
+INTEGER_MAX = 2**31 - 1
+PAUSED_RETRY_S = 600
+_CANCEL_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileOrder:
+    """What a client sends. The options have been validated one by one; None is what was left out."""
+
+    leaderboard_name: str
+    gpu_name: str
+    file_name: str
+    content: bytes
+    benchmark_index: int | None = None
+    ncu_kernel_name: str | None = None
+    ncu_kernel_name_base: str | None = None
+    ncu_launch_count: int | None = None
+
+
+class Refusal(NamedTuple):
+    """An answer that is no success: HTTP status, stable code, and the words of `detail`."""
+
+    status: int
+    code: str
+    reason: str
+
+
+def submit_request(
+    order: ProfileOrder,
+    *,
+    actor: PopcornUser,
+    origin: ProfileRequest.Origin,
+    context: RequestContext,
+) -> ProfileRequest:
+    """Prepare a submission and put its profile in the queue.
+
+    Raises the ServiceError of whatever is wrong, after recording the request as a refused one.
+    """
+    try:
+        prepared = prepare(
+            user=actor,
+            leaderboard_name=order.leaderboard_name,
+            gpu_name=order.gpu_name,
+            mode=Mode.PROFILE,
+            file_name=order.file_name,
+            content=order.content,
+            benchmark_index=order.benchmark_index,
+        )
+        _require_not_paused(prepared.gpu)
+    except ServiceError as error:
+        record_refusal(
+            error,
+            actor=actor,
+            origin=origin,
+            context=context,
+            leaderboard_name=order.leaderboard_name,
+            gpu_name=order.gpu_name,
+            file_name=order.file_name,
+            **_options(order),
+        )
+        raise
+    request = _requested(order, prepared, actor=actor, origin=origin)
+    request.config_sha256 = _fingerprint(request, prepared.text, prepared.gpu)
+    with transaction.atomic(durable=True):
+        source = SubmissionSource.keep(prepared.content)
+        request.source_sha256 = source.sha256
+        request.submission = Submission.objects.create(
+            user=actor,
+            leaderboard=prepared.leaderboard,
+            revision=prepared.revision,
+            source=source,
+            file_name=prepared.file_name,
+            mode=Mode.PROFILE,
+            gpu=prepared.gpu.name,
+        )
+        _queue(request, prepared.gpu, actor=actor, context=context)
+    return request
+
+
+def record_refusal(
+    error: ServiceError | Refusal,
+    *,
+    actor: PopcornUser,
+    origin: ProfileRequest.Origin,
+    context: RequestContext,
+    leaderboard_name: str,
+    gpu_name: str,
+    file_name: str = "",
+    **options: int | str | None,
+) -> ProfileRequest:
+    """Keep a request that was turned away, with the words of its answer.
+
+    `options` are those capture options that could be read, by the names of their form fields.
+    """
+    if isinstance(error, ServiceError):
+        error = Refusal(error.http_status, error.code, str(error))
+    gpu = find_gpu(settings.GPU_TYPES, gpu_name)
+    request = ProfileRequest(
+        user=actor,
+        origin=origin,
+        leaderboard_name=_known_board(leaderboard_name),
+        gpu=gpu.name if gpu else storable(gpu_name, NAME_CHARS),
+        file_name=storable(file_name, FILE_NAME_CHARS),
+        refusal_status=error.status,
+        refusal_code=error.code,
+        refusal_reason=storable(error.reason, REASON_CHARS),
+        **{name: value for name, value in options.items() if _fits(value)},
+    )
+    with transaction.atomic(durable=True):
+        _save(request, context)
+        audit.record(
+            Verb.REFUSED,
+            request,
+            actor=actor,
+            context=context,
+            status=error.status,
+            code=error.code,
+            leaderboard=request.leaderboard_name,
+            gpu=request.gpu,
+        )
+    return request
+
+
+def cancel_request(
+    request: ProfileRequest,
+    *,
+    actor: PopcornUser,
+    reason: str,
+    context: RequestContext = NO_REQUEST,
+) -> None:
+    """Cancel and audit in one transaction. A remote run is ended later, by the dispatcher.
+
+    Raises NotCancellable when there is nothing to cancel (any more).
+    """
+    job = request.job
+    if job is None:
+        raise NotCancellable("this request was refused and has never run")
+    reason = storable(reason, REASON_CHARS)
+    for _ in range(_CANCEL_TRIES):
+        if job.is_final:
+            raise NotCancellable(f"this profile has already ended: {JobStatus(job.status).label}")
+        try:
+            with transaction.atomic():
+                audit.record(
+                    Verb.CANCEL_ASKED, request, actor=actor, context=context, reason=reason
+                )
+                move(job, JobStatus.CANCELLED, actor_label=actor.actor_label, reason=reason)
+        except LostRace:
+            job.refresh_from_db()  # a dispatcher moved it meanwhile
+        else:
+            return
+    raise NotCancellable("this profile is changing its state just now, try again")
+
+
+def rerun_request(
+    request: ProfileRequest,
+    *,
+    actor: PopcornUser | None,
+    origin: ProfileRequest.Origin,
+    context: RequestContext = NO_REQUEST,
+) -> ProfileRequest:
+    """Measure the very same again: source, task revision, seed, options and GPU.
+
+    The new request belongs to whom the first one belongs to. An operator asks for it (`None` is a
+    command), so that neither deadline nor rate limits count. Raises NotRerunnable or GpuPaused.
+    """
+    if request.job is None:
+        raise NotRerunnable("this request was refused: there is nothing to measure again")
+    if request.deleted_at is not None:
+        raise NotRerunnable("this request was deleted")
+    gpu = find_gpu(settings.GPU_TYPES, request.gpu)
+    if gpu is None or not gpu.ncu:
+        raise NotRerunnable(f"profiling is no longer offered on {request.gpu}")
+    _require_not_paused(gpu)
+    again = _same_again(request, origin)
+    again.ncu_version_wanted = settings.NCU_VERSIONS.get(gpu.runner, "")
+    with transaction.atomic(durable=True):
+        # Locked against a purge that runs just now.
+        source = SubmissionSource.objects.select_for_update().get(pk=request.source_sha256)
+        if source.purged_at is not None:
+            raise NotRerunnable("the source of this request was deleted")
+        again.config_sha256 = _fingerprint(again, source.text, gpu)
+        _queue(again, gpu, actor=actor, context=context)
+        audit.record(
+            Verb.RERUN_ASKED, request, actor=actor, context=context, new_request=str(again.pk)
+        )
+    return again
+
+
+def _require_not_paused(gpu: GpuType) -> None:
+    pause = paused_gpus().get(gpu.name)
+    if pause is not None:
+        raise GpuPaused(
+            f"profiling on {gpu.name} is paused since {pause.paused_at:%Y-%m-%d %H:%M} UTC, because "
+            "its machines cannot do it at present. That is a fault of this service; nothing is "
+            "wrong with your submission. Please try again later",
+            retry_after=PAUSED_RETRY_S,
+        )
+
+
+def _requested(
+    order: ProfileOrder, prepared: Prepared, *, actor: PopcornUser, origin: ProfileRequest.Origin
+) -> ProfileRequest:
+    """The unsaved row of an order that may run."""
+    task = prepared.revision.definition
+    return ProfileRequest(
+        user=actor,
+        origin=origin,
+        leaderboard_name=prepared.leaderboard.name,
+        gpu=prepared.gpu.name,
+        file_name=prepared.file_name,
+        leaderboard=prepared.leaderboard,
+        revision=prepared.revision,
+        benchmark_specs={str(index): task.benchmarks[index] for index in prepared.selected},
+        seed=task.seed,
+        ncu_version_wanted=settings.NCU_VERSIONS.get(prepared.gpu.runner, ""),
+        **_options(order),
+    )
+
+
+def _same_again(request: ProfileRequest, origin: ProfileRequest.Origin) -> ProfileRequest:
+    """The unsaved row of a re-run."""
+    return ProfileRequest(
+        origin=origin,
+        rerun_of=request,
+        **{name: getattr(request, name) for name in _KEPT_BY_A_RERUN},
+    )
+
+
+_OPTIONS = ("benchmark_index", "ncu_kernel_name", "ncu_kernel_name_base", "ncu_launch_count")
+_KEPT_BY_A_RERUN = (
+    "user_id",
+    "leaderboard_name",
+    "gpu",
+    "file_name",
+    "source_sha256",
+    "leaderboard_id",
+    "revision_id",
+    "submission_id",
+    "benchmark_specs",
+    "seed",
+    *_OPTIONS,
+)
+
+
+def _options(order: ProfileOrder) -> dict[str, int | str | None]:
+    return {name: getattr(order, name) for name in _OPTIONS}
+
+
+def _fits(value: int | str | None) -> bool:
+    return not isinstance(value, int) or 0 <= value <= INTEGER_MAX
+
+
+def _known_board(name: str) -> str:
+    """The leaderboard's own spelling, or what was sent in a form that can be kept."""
+    name = storable(name, NAME_CHARS)
+    known = Leaderboard.objects.existing().filter(name=name.lower()).exists()
+    return name.lower() if known else name
+
+
+def _fingerprint(request: ProfileRequest, source_text: str, gpu: GpuType) -> str:
+    config = profile_config(request, source_text, gpu=gpu, job_id="", attempt=1)
+    return config_sha256(config, request.capture_options)
+
+
+def _queue(
+    request: ProfileRequest, gpu: GpuType, *, actor: PopcornUser | None, context: RequestContext
+) -> None:
+    """The job, the request and its audit row, in the caller's transaction."""
+    request.job = queue_job(
+        kind=KIND,
+        gpu=gpu.name,
+        runner=gpu.runner,
+        owner_key=request.user.user_id,
+        actor_label=actor.actor_label if actor else audit.SYSTEM_LABEL,
+    )
+    _save(request, context)
+    audit.record(
+        Verb.ACCEPTED,
+        request,
+        actor=actor,
+        context=context,
+        leaderboard=request.leaderboard_name,
+        gpu=request.gpu,
+        job=str(request.job.pk),
+        submission=request.submission_id,
+        source_sha256=request.source_sha256,
+        config_sha256=request.config_sha256,
+        options=request.capture_options,
+        rerun_of=str(request.rerun_of_id) if request.rerun_of_id else None,
+    )
+
+
+def _save(request: ProfileRequest, context: RequestContext) -> None:
+    request.request_id = context.request_id
+    request.address = context.address
+    request.client_version = context.client_version
+    request.save(force_insert=True)

@@ -1,0 +1,22 @@
+"""Why something about a profile cannot be done; for the client, as all `ServiceError`s are."""
+
+from __future__ import annotations
+
+from runners.exceptions import ServiceError
+
+
+class GpuPaused(ServiceError):
+    """The machines of this GPU type cannot do profiles now (FR-09): ours to mend."""
+
+    code = "gpu_paused"
+    http_status = 503
+
+
+class NotCancellable(ServiceError):
+    code = "not_cancellable"
+    http_status = 409
+
+
+class NotRerunnable(ServiceError):
+    code = "not_rerunnable"
+    http_status = 409

@@ -1,0 +1,123 @@
+"""Jobs of kind "profile": their config, their audit rows, and what is kept of their results."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from leaderboards import audit
+from profiling.capture_facts import CaptureFacts, judge_capture
+from profiling.configs import chosen_benchmarks, profile_config
+from profiling.models import Capture, ProfileRequest
+from profiling.verbs import for_move
+from runners.exceptions import RunnerFault
+from runners.gpu import wire
+from runners.gpu.contract import Fault, JobConfig
+from runners.gpu.envelope import Envelope
+from runners.handlers import Results
+from runners.models import Artifact, Job, JobEvent
+from runners.registry import find_gpu
+
+ORIGIN_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileFacts:
+    """What is kept of a job: one of `captures` per chosen benchmark."""
+
+    captures: tuple[CaptureFacts, ...]
+    system: dict[str, Any]
+    origin: str
+
+    @property
+    def verdict(self) -> ProfileRequest.Verdict:
+        captured = sum(not capture.failed for capture in self.captures)
+        if not captured:
+            return ProfileRequest.Verdict.FAILED
+        if captured < len(self.captures) or any(each.is_incomplete for each in self.captures):
+            return ProfileRequest.Verdict.PARTIAL
+        return ProfileRequest.Verdict.COMPLETE
+
+
+class ProfileJobHandler:
+    """A `runners.handlers.JobHandler`."""
+
+    def build_config(self, job: Job) -> JobConfig:
+        """Raises RunnerFault when what was accepted can no longer be run here."""
+        request = _request_of(job)
+        gpu = find_gpu(settings.GPU_TYPES, job.gpu)
+        if gpu is None:
+            raise RunnerFault(
+                f"{job.gpu} is no longer offered here", kind="gpu_not_offered", retryable=False
+            )
+        assert request.submission is not None
+        source = request.submission.source
+        if source.purged_at is not None:
+            raise RunnerFault(
+                "the source of this request was deleted", kind="source_deleted", retryable=False
+            )
+        return profile_config(
+            request, source.text, gpu=gpu, job_id=str(job.pk), attempt=job.attempt
+        )
+
+    def moved(self, job: Job, event: JobEvent) -> None:
+        request = ProfileRequest.objects.only("pk").get(job=job)
+        audit.record(
+            for_move(event),
+            request,
+            actor=None,
+            actor_label=event.actor_label,
+            job=str(job.pk),
+            attempt=event.attempt,
+            from_status=event.from_status,
+            to_status=event.to_status,
+            reason=event.reason,
+            failure_kind=job.failure_kind,
+        )
+
+    def read_results(self, job: Job, envelope: Envelope) -> Results:
+        """Takes seconds per benchmark. When the service failed all of them, so did the job."""
+        request = _request_of(job)
+        with tempfile.TemporaryDirectory(prefix="kernelbot-reports-") as folder:
+            captures = tuple(
+                judge_capture(request, job, index, envelope, Path(folder))
+                for index in chosen_benchmarks(request)
+            )
+        facts = ProfileFacts(
+            captures=captures,
+            system=wire.encode(envelope.outcome.system),
+            origin=envelope.outcome.origin[:ORIGIN_CHARS],
+        )
+        if any(capture.columns["failure_fault"] != Fault.SERVICE for capture in captures):
+            return Results(facts=facts)
+        messages = dict.fromkeys(capture.columns["failure_message"] for capture in captures)
+        return Results(
+            facts=facts,
+            failure_kind=captures[0].columns["failure_kind"],
+            failure_message=" ".join(messages),
+        )
+
+    def keep_results(self, job: Job, results: Results, artifacts: dict[str, Artifact]) -> None:
+        facts: ProfileFacts = results.facts
+        request = ProfileRequest.objects.get(job=job)
+        for capture in facts.captures:
+            Capture.objects.update_or_create(
+                request=request,
+                benchmark_index=capture.benchmark_index,
+                defaults={
+                    **capture.columns,
+                    "artifact": artifacts[capture.archive] if capture.archive else None,
+                },
+            )
+        request.system = facts.system
+        request.result_origin = facts.origin
+        request.verdict = facts.verdict
+        request.save(update_fields=["system", "result_origin", "verdict"])
+
+
+def _request_of(job: Job) -> ProfileRequest:
+    return ProfileRequest.objects.select_related("revision", "submission__source").get(job=job)
