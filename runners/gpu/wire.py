@@ -59,7 +59,10 @@ def decode(kind: Any, value: Any, place: str) -> Any:
         return tuple(decode(item, each, f"{place}[{i}]") for i, each in enumerate(value))
     if origin is dict and isinstance(value, dict):
         item = get_args(kind)[1]
-        return {key: decode(item, each, f"{place}.{key[:80]}") for key, each in value.items()}
+        return {
+            decode(str, key, place): decode(item, each, f"{place}.{key[:80]}")
+            for key, each in value.items()
+        }
     if isinstance(kind, type) and issubclass(kind, StrEnum) and isinstance(value, str):
         if value not in list(kind):
             raise WireError(f"{place}: unknown value {value[:80]!r}")
@@ -83,9 +86,7 @@ def _decode_dataclass(kind: type, value: Any, place: str) -> Any:
 
 
 def _has_no_default(field: dataclasses.Field[Any]) -> bool:
-    return (
-        field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    )
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
@@ -109,6 +110,11 @@ def _decode_scalar(kind: Any, value: Any, place: str) -> Any:
         raise WireError(f"{place}: {getattr(kind, '__name__', kind)} is wanted")
     if kind is float and not math.isfinite(value):
         raise WireError(f"{place}: a finite number is wanted")
-    if kind is str and "\0" in value:
-        raise WireError(f"{place}: text with NUL")
+    if kind is str and _is_unstorable(value):
+        raise WireError(f"{place}: text with NUL or half a surrogate pair")
     return value
+
+
+def _is_unstorable(text: str) -> bool:
+    """PostgreSQL takes neither NUL nor half of a surrogate pair (FR-15)."""
+    return "\0" in text or any("\ud800" <= char <= "\udfff" for char in text)
