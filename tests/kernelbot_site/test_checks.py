@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from django.core.checks import run_checks
+
+# The checks of JSON columns ask the database what it can do.
+pytestmark = pytest.mark.django_db
 
 
 def ids_of_errors() -> set[str | None]:
