@@ -11,15 +11,15 @@ from runners.gpu import wire
 
 
 class Problem(StrEnum):
-    """Why a report is no success. The last three are faults of the service, not of who sent it."""
+    """Why a report is no success."""
 
     NONE = ""
     CUT = "cut"  # the framing does not add up: cut, overwritten, or no report at all
     EMPTY = "empty"
     NAMELESS_LAUNCH = "nameless_launch"
-    READER_CRASHED = "reader_crashed"
+    READER_CRASHED = "reader_crashed"  # or printed what nobody understands
     READER_TIMEOUT = "reader_timeout"
-    READER_REFUSED = "reader_refused"
+    READER_REFUSED = "reader_refused"  # or, without a word, lost launches
 
 
 class MetricState(StrEnum):

@@ -2,7 +2,8 @@
 
 This file is both sides. `run_limited` starts it again as a program, `python -I limited.py LIMITS
 PROGRAM ARGUMENT`, which takes the limits on before a line of PROGRAM runs. (`preexec_fn` would do
-the same, but is not safe in a process with threads.)
+the same, but is not safe in a process with threads; `runners.gpu.process` wants a process that
+does nothing else.)
 """
 
 from __future__ import annotations

@@ -221,7 +221,6 @@ STAND_INS = {
     "pass": Problem.READER_CRASHED,
     "print('{\"launch_count\": NaN}')": Problem.READER_CRASHED,
     "print('[' * 200000)": Problem.READER_CRASHED,
-    "while True: print('x' * 65536)": Problem.READER_CRASHED,
     "held = bytearray(2**31)": Problem.READER_CRASHED,
     'print(\'{"refused": "ValueError: no"}\')': Problem.READER_REFUSED,
     "import time; time.sleep(600)": Problem.READER_TIMEOUT,
@@ -242,6 +241,14 @@ def test_a_reader_that_goes_wrong_is_a_problem_and_no_exception(tmp_path, progra
     assert (facts.launch_count, facts.launches) == (3, ())
     assert facts.session.ncu_release == "2025.2.1"
     assert str(tmp_path) not in facts.detail
+
+
+def test_a_reader_that_prints_without_end_is_told_as_that(tmp_path):
+    reader = tmp_path / "reader.py"
+    reader.write_text("while True: print('x' * 65536)")
+    path = write_report(tmp_path / "it.ncu-rep", DEMO_LAUNCHES)
+
+    assert "without an end" in read_report(path, reader=reader).detail
 
 
 def test_the_library_out_of_memory_is_a_problem_and_no_empty_report(tmp_path):

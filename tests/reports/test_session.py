@@ -130,7 +130,8 @@ def test_versions_that_differ_are_all_said(tmp_path):
         b"\x47\x00",  # a wire type that is none
         b"\x43\x44",  # groups, given up long ago
         version_info(b"CUDA Version", b"\xff\xfe"),
-        version_info(b"Some Day Version", b"1") + b"\xaa\x06\x01x" + b"\x99\x06" + b"8" * 8,
+        b"\x42\x12\x0a\x0cCUDA Version\x12\x7f13",  # a version that is cut is none
+        version_info(b"Some Day Version", b"1"),
     ],
 )
 def test_damaged_and_unknown_details_are_no_crash_and_no_guess(tmp_path, details):
@@ -142,6 +143,22 @@ def test_damaged_and_unknown_details_are_no_crash_and_no_guess(tmp_path, details
 
     assert session.ncu_release == "2025.2.1"
     assert session.cuda_version in {"", "\N{REPLACEMENT CHARACTER}" * 2}
+
+
+def test_fields_of_a_later_schema_are_passed_over(tmp_path):
+    unknown = (
+        b"\xa8\x06\x96\x01"
+        + b"\xaa\x06\x01x"
+        + b"\xa9\x06"
+        + b"\xff" * 8
+        + b"\xad\x06"
+        + b"\xff" * 4
+    )
+    path = write_report(tmp_path / "it.ncu-rep", DEMO_LAUNCHES, cuda=None)
+    with path.open("ab") as report:
+        report.write(block(unknown + version_info(b"CUDA Version", b"13.1")))
+
+    assert read_session(path).cuda_version == "13.1"
 
 
 def test_hostile_versions_are_made_storable_and_cut(tmp_path):
