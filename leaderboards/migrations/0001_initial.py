@@ -13,201 +13,501 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='SubmissionSource',
+            name="SubmissionSource",
             fields=[
-                ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('content', models.BinaryField()),
-                ('size', models.PositiveIntegerField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('purged_at', models.DateTimeField(blank=True, null=True)),
+                ("sha256", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("content", models.BinaryField()),
+                ("size", models.PositiveIntegerField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("purged_at", models.DateTimeField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='PopcornUser',
+            name="PopcornUser",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('email', models.EmailField(blank=True, max_length=254, verbose_name='email address')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('user_id', models.CharField(default=leaderboards.models.people.new_user_id, max_length=64, unique=True)),
-                ('display_name', models.CharField(blank=True, max_length=150)),
-                ('banned_at', models.DateTimeField(blank=True, null=True)),
-                ('ban_reason', models.CharField(blank=True, max_length=500)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                (
+                    "last_login",
+                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
+                ),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={"unique": "A user with that username already exists."},
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
+                        verbose_name="username",
+                    ),
+                ),
+                (
+                    "first_name",
+                    models.CharField(blank=True, max_length=150, verbose_name="first name"),
+                ),
+                (
+                    "last_name",
+                    models.CharField(blank=True, max_length=150, verbose_name="last name"),
+                ),
+                (
+                    "email",
+                    models.EmailField(blank=True, max_length=254, verbose_name="email address"),
+                ),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                (
+                    "date_joined",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="date joined"
+                    ),
+                ),
+                (
+                    "user_id",
+                    models.CharField(
+                        default=leaderboards.models.people.new_user_id, max_length=64, unique=True
+                    ),
+                ),
+                ("display_name", models.CharField(blank=True, max_length=150)),
+                ("banned_at", models.DateTimeField(blank=True, null=True)),
+                ("ban_reason", models.CharField(blank=True, max_length=500)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'user',
-                'verbose_name_plural': 'users',
-                'abstract': False,
+                "verbose_name": "user",
+                "verbose_name_plural": "users",
+                "abstract": False,
             },
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='FloodRefusal',
+            name="FloodRefusal",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('identity', models.CharField(max_length=100)),
-                ('minute', models.DateTimeField()),
-                ('route', models.CharField(max_length=64)),
-                ('count', models.PositiveIntegerField(default=1)),
-                ('last_at', models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("identity", models.CharField(max_length=100)),
+                ("minute", models.DateTimeField()),
+                ("route", models.CharField(max_length=64)),
+                ("count", models.PositiveIntegerField(default=1)),
+                ("last_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('identity', 'minute', 'route'), name='flood_refusal_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("identity", "minute", "route"), name="flood_refusal_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Leaderboard',
+            name="Leaderboard",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9_-]{1,64}\\Z', 'use lower-case letters, digits, _ and - only')])),
-                ('description', models.TextField(blank=True)),
-                ('deadline', models.DateTimeField()),
-                ('visibility', models.CharField(choices=[('public', 'Public'), ('closed', 'Closed')], default='public', max_length=8)),
-                ('gpu_types', models.JSONField(default=list)),
-                ('secret_seed', models.BigIntegerField(default=leaderboards.models.tasks.new_secret_seed)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('creator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=64,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9_-]{1,64}\\Z",
+                                "use lower-case letters, digits, _ and - only",
+                            )
+                        ],
+                    ),
+                ),
+                ("description", models.TextField(blank=True)),
+                ("deadline", models.DateTimeField()),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[("public", "Public"), ("closed", "Closed")],
+                        default="public",
+                        max_length=8,
+                    ),
+                ),
+                ("gpu_types", models.JSONField(default=list)),
+                (
+                    "secret_seed",
+                    models.BigIntegerField(default=leaderboards.models.tasks.new_secret_seed),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "creator",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TaskRevision',
+            name="TaskRevision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('definition_json', models.TextField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('repository', models.CharField(blank=True, max_length=500)),
-                ('commit', models.CharField(blank=True, max_length=64)),
-                ('directory', models.CharField(blank=True, max_length=300)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to='leaderboards.leaderboard')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("definition_json", models.TextField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("repository", models.CharField(blank=True, max_length=500)),
+                ("commit", models.CharField(blank=True, max_length=64)),
+                ("directory", models.CharField(blank=True, max_length=300)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="revisions",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Submission',
+            name="Submission",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('file_name', models.CharField(max_length=255)),
-                ('mode', models.CharField(choices=[('test', 'test'), ('benchmark', 'benchmark'), ('leaderboard', 'leaderboard'), ('profile', 'profile')], max_length=16)),
-                ('gpu', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('verdict', models.CharField(blank=True, choices=[('hacked', 'Hacked')], max_length=16)),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='leaderboards.leaderboard')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to=settings.AUTH_USER_MODEL)),
-                ('source', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='leaderboards.submissionsource')),
-                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='leaderboards.taskrevision')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("file_name", models.CharField(max_length=255)),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("test", "test"),
+                            ("benchmark", "benchmark"),
+                            ("leaderboard", "leaderboard"),
+                            ("profile", "profile"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("gpu", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "verdict",
+                    models.CharField(blank=True, choices=[("hacked", "Hacked")], max_length=16),
+                ),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="submissions",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="submissions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="submissions",
+                        to="leaderboards.submissionsource",
+                    ),
+                ),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="leaderboards.taskrevision",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='current_revision',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='leaderboards.taskrevision'),
+            model_name="leaderboard",
+            name="current_revision",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="leaderboards.taskrevision",
+            ),
         ),
         migrations.CreateModel(
-            name='AuditEvent',
+            name="AuditEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('verb', models.CharField(max_length=64)),
-                ('actor_label', models.CharField(max_length=250)),
-                ('subject_kind', models.CharField(max_length=32)),
-                ('subject_id', models.CharField(max_length=64)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('address', models.GenericIPAddressField(blank=True, null=True)),
-                ('client_version', models.CharField(blank=True, max_length=200)),
-                ('data', models.JSONField(default=dict)),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("verb", models.CharField(max_length=64)),
+                ("actor_label", models.CharField(max_length=250)),
+                ("subject_kind", models.CharField(max_length=32)),
+                ("subject_id", models.CharField(max_length=64)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("address", models.GenericIPAddressField(blank=True, null=True)),
+                ("client_version", models.CharField(blank=True, max_length=200)),
+                ("data", models.JSONField(default=dict)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['subject_kind', 'subject_id'], name='audit_of_subject'), models.Index(fields=['actor', '-created_at'], name='audit_of_actor'), models.Index(fields=['-created_at'], name='audit_newest')],
+                "indexes": [
+                    models.Index(fields=["subject_kind", "subject_id"], name="audit_of_subject"),
+                    models.Index(fields=["actor", "-created_at"], name="audit_of_actor"),
+                    models.Index(fields=["-created_at"], name="audit_newest"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ClientId',
+            name="ClientId",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('cli', 'Cli'), ('web', 'Web')], max_length=8)),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('issued_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('issued_to_address', models.GenericIPAddressField(blank=True, null=True)),
-                ('activated_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='client_ids', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(choices=[("cli", "Cli"), ("web", "Web")], max_length=8)),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("issued_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("issued_to_address", models.GenericIPAddressField(blank=True, null=True)),
+                ("activated_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="client_ids",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['cli', 'web'])), name='client_id_kind_known'), models.CheckConstraint(condition=models.Q(models.Q(('activated_at__isnull', True), ('user__isnull', True)), models.Q(('activated_at__isnull', False), ('user__isnull', False)), _connector='OR'), name='client_id_activated_for_somebody')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["cli", "web"])),
+                        name="client_id_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("activated_at__isnull", True), ("user__isnull", True)),
+                            models.Q(("activated_at__isnull", False), ("user__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="client_id_activated_for_somebody",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Identity',
+            name="Identity",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=32)),
-                ('provider_id', models.CharField(max_length=128)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='identities', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=32)),
+                ("provider_id", models.CharField(max_length=128)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="identities",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'identities',
-                'constraints': [models.UniqueConstraint(fields=('provider', 'provider_id'), name='identity_once')],
+                "verbose_name_plural": "identities",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "provider_id"), name="identity_once"
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='taskrevision',
-            constraint=models.UniqueConstraint(fields=('leaderboard', 'sha256'), name='task_revision_once'),
+            model_name="taskrevision",
+            constraint=models.UniqueConstraint(
+                fields=("leaderboard", "sha256"), name="task_revision_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(fields=['user', 'leaderboard', '-created_at'], name='submission_of_user'),
+            model_name="submission",
+            index=models.Index(
+                fields=["user", "leaderboard", "-created_at"], name="submission_of_user"
+            ),
         ),
         migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(fields=['leaderboard', '-created_at'], name='submission_of_board'),
+            model_name="submission",
+            index=models.Index(fields=["leaderboard", "-created_at"], name="submission_of_board"),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.CheckConstraint(condition=models.Q(('mode__in', [runners.gpu.contract.Mode['BENCHMARK'], runners.gpu.contract.Mode['LEADERBOARD'], runners.gpu.contract.Mode['PROFILE'], runners.gpu.contract.Mode['TEST']])), name='submission_mode_known'),
+            model_name="submission",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "mode__in",
+                        [
+                            runners.gpu.contract.Mode["BENCHMARK"],
+                            runners.gpu.contract.Mode["LEADERBOARD"],
+                            runners.gpu.contract.Mode["PROFILE"],
+                            runners.gpu.contract.Mode["TEST"],
+                        ],
+                    )
+                ),
+                name="submission_mode_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.CheckConstraint(condition=models.Q(('verdict__in', ['', 'hacked'])), name='submission_verdict_known'),
+            model_name="submission",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("verdict__in", ["", "hacked"])), name="submission_verdict_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='leaderboard',
-            constraint=models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True)), fields=('name',), name='leaderboard_name_once'),
+            model_name="leaderboard",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at__isnull", True)),
+                fields=("name",),
+                name="leaderboard_name_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='leaderboard',
-            constraint=models.CheckConstraint(condition=models.Q(('name__regex', '\\A[a-z0-9_-]{1,64}\\Z')), name='leaderboard_name_form'),
+            model_name="leaderboard",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("name__regex", "\\A[a-z0-9_-]{1,64}\\Z")),
+                name="leaderboard_name_form",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='leaderboard',
-            constraint=models.CheckConstraint(condition=models.Q(('name__in', ['activate', 'admin', 'api', 'auth', 'docs', 'gpus', 'health', 'jobs', 'leaderboards', 'metrics', 'operators', 'profile', 'ready', 'runner_queue', 'static', 'submission', 'submission_count', 'submissions', 'user']), _negated=True), name='leaderboard_name_free'),
+            model_name="leaderboard",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "name__in",
+                        [
+                            "activate",
+                            "admin",
+                            "api",
+                            "auth",
+                            "docs",
+                            "gpus",
+                            "health",
+                            "jobs",
+                            "leaderboards",
+                            "metrics",
+                            "operators",
+                            "profile",
+                            "ready",
+                            "runner_queue",
+                            "static",
+                            "submission",
+                            "submission_count",
+                            "submissions",
+                            "user",
+                        ],
+                    ),
+                    _negated=True,
+                ),
+                name="leaderboard_name_free",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='leaderboard',
-            constraint=models.CheckConstraint(condition=models.Q(('visibility__in', ['public', 'closed'])), name='leaderboard_visibility_known'),
+            model_name="leaderboard",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("visibility__in", ["public", "closed"])),
+                name="leaderboard_visibility_known",
+            ),
         ),
     ]
