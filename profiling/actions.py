@@ -82,16 +82,7 @@ def submit_request(
         )
         _require_not_paused(prepared.gpu)
     except ServiceError as error:
-        record_refusal(
-            error,
-            actor=actor,
-            origin=origin,
-            context=context,
-            leaderboard_name=order.leaderboard_name,
-            gpu_name=order.gpu_name,
-            file_name=order.file_name,
-            **_options(order),
-        )
+        record_refusal(error, order=order, actor=actor, origin=origin, context=context)
         raise
     request = _requested(order, prepared, actor=actor, origin=origin)
     request.config_sha256 = _fingerprint(request, prepared.text, prepared.gpu)
@@ -112,33 +103,30 @@ def submit_request(
 
 
 def record_refusal(
-    error: ServiceError | Refusal,
+    refusal: ServiceError | Refusal,
     *,
+    order: ProfileOrder,
     actor: PopcornUser,
     origin: ProfileRequest.Origin,
     context: RequestContext,
-    leaderboard_name: str,
-    gpu_name: str,
-    file_name: str = "",
-    **options: int | str | None,
 ) -> ProfileRequest:
     """Keep a request that was turned away, with the words of its answer.
 
-    `options` are those capture options that could be read, by the names of their form fields.
+    `order` holds what of it could be read.
     """
-    if isinstance(error, ServiceError):
-        error = Refusal(error.http_status, error.code, str(error))
-    gpu = find_gpu(settings.GPU_TYPES, gpu_name)
+    if isinstance(refusal, ServiceError):
+        refusal = Refusal(refusal.http_status, refusal.code, str(refusal))
+    gpu = find_gpu(settings.GPU_TYPES, order.gpu_name)
     request = ProfileRequest(
         user=actor,
         origin=origin,
-        leaderboard_name=_known_board(leaderboard_name),
-        gpu=gpu.name if gpu else storable(gpu_name, NAME_CHARS),
-        file_name=storable(file_name, FILE_NAME_CHARS),
-        refusal_status=error.status,
-        refusal_code=error.code,
-        refusal_reason=storable(error.reason, REASON_CHARS),
-        **{name: value for name, value in options.items() if _fits(value)},
+        leaderboard_name=_known_board(order.leaderboard_name),
+        gpu=gpu.name if gpu else storable(order.gpu_name, NAME_CHARS),
+        file_name=storable(order.file_name, FILE_NAME_CHARS),
+        refusal_status=refusal.status,
+        refusal_code=refusal.code,
+        refusal_reason=storable(refusal.reason, REASON_CHARS),
+        **{name: value for name, value in _options(order).items() if _fits(value)},
     )
     with transaction.atomic(durable=True):
         _save(request, context)
@@ -147,8 +135,8 @@ def record_refusal(
             request,
             actor=actor,
             context=context,
-            status=error.status,
-            code=error.code,
+            status=refusal.status,
+            code=refusal.code,
             leaderboard=request.leaderboard_name,
             gpu=request.gpu,
         )
@@ -195,8 +183,8 @@ def rerun_request(
 ) -> ProfileRequest:
     """Measure the very same again: source, task revision, seed, options and GPU.
 
-    The new request belongs to whom the first one belongs to. An operator asks for it (`None` is a
-    command), so that neither deadline nor rate limits count. Raises NotRerunnable or GpuPaused.
+    The new request belongs to whom the first one belongs to; `actor` is who asks, None for a
+    command. Nothing new is submitted, so no deadline counts. Raises NotRerunnable or GpuPaused.
     """
     if request.job is None:
         raise NotRerunnable("this request was refused: there is nothing to measure again")

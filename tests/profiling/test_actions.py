@@ -152,12 +152,10 @@ def test_a_paused_gpu_is_told_as_the_fault_of_the_service(alice, rowsum):
 def test_an_answer_made_outside_the_service_s_errors_is_recorded_too(alice, rowsum):
     request = actions.record_refusal(
         Refusal(422, "invalid", "ncu_launch_count: A valid integer is required."),
+        order=an_order(leaderboard_name="Rowsum", gpu_name="h100", benchmark_index=1),
         actor=alice,
         origin=CLI,
         context=NO_REQUEST,
-        leaderboard_name="Rowsum",
-        gpu_name="h100",
-        benchmark_index=1,
     )
 
     assert (request.leaderboard_name, request.gpu) == ("rowsum", "H100")
