@@ -60,7 +60,7 @@ STORAGES: dict[str, Any] = {
         }
         if REPORTS_S3_BUCKET
         else {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "BACKEND": "runners.storage.DurableFileStorage",
             "OPTIONS": {"location": DATA_DIR / "reports", "base_url": None},
         }
     ),
@@ -74,6 +74,10 @@ GPU_TYPES: dict[str, GpuType] = read_gpu_types(env.json("GPU_TYPES", {}))
 NCU_VERSIONS: dict[str, str] = env.dict("NCU_VERSIONS", {"modal": "2025.2.1"})
 # The archive or folder of archives that the `recorded` runner replays.
 RECORDED_ARCHIVE: Path = env.path("RECORDED_ARCHIVE", BASE_DIR / "examples/recorded/capture.zip")
+# Where tests plan and count the runs of the `fake` runner.
+FAKE_RUNNER_DIR: Path = env.path("FAKE_RUNNER_DIR", DATA_DIR / "fake-runs")
+# Who runs submissions of the `local` runner when the dispatcher is root.
+LOCAL_RUN_USER: str = env.str("LOCAL_RUN_USER", "nobody")
 
 # --- Time limits in seconds; architecture.md says why, checks.py holds their order ---
 COMPILE_LIMIT_S: float = env.float("COMPILE_LIMIT_S", 120)
@@ -90,6 +94,17 @@ STREAM_STATUS_EVERY_S: float = env.float("STREAM_STATUS_EVERY_S", 15)
 WATCH_EVERY_S: float = env.float("WATCH_EVERY_S", 0.5)
 LEASE_S: float = env.float("LEASE_S", 30)
 POLL_EVERY_S: float = env.float("POLL_EVERY_S", 1)
+# A run that no row knows is an orphan when it is older than START_LIMIT_S and this.
+START_MARGIN_S: float = env.float("START_MARGIN_S", 60)
+# How long a provider may fail without a break before its run is given up (FR-24).
+POLL_PATIENCE_S: float = env.float("POLL_PATIENCE_S", 120)
+# How long storing and reading a result is tried again: a sick storage must not cost a capture.
+COLLECT_PATIENCE_S: float = env.float("COLLECT_PATIENCE_S", 1800)
+# Starts of one job in all, and the pause before the second; it doubles each time.
+MAX_ATTEMPTS: int = env.int("MAX_ATTEMPTS", 5)
+RETRY_DELAY_S: float = env.float("RETRY_DELAY_S", 5)
+# A job over which the dispatcher itself stumbled waits this long, so that others come first.
+POISON_DELAY_S: float = env.float("POISON_DELAY_S", 60)
 
 # --- Sizes and rates ---
 SUBMISSION_MAX_BYTES = 1_000_000  # wire-contract.md, 13.1

@@ -127,6 +127,8 @@ class Job(models.Model):
                 condition=Q(status__in=sorted(IN_FLIGHT)),
             ),
             models.Index(F("id"), name="job_stop_due", condition=Q(stop_due=True)),
+            # claim.py: whose turn it is, by when each owner's last job on this GPU was started.
+            models.Index(F("gpu"), F("owner_key"), F("starting_at").desc(), name="job_last_start"),
             # The admin's list, newest first, and its filters.
             models.Index(F("created_at").desc(), name="job_newest"),
             models.Index(F("status"), F("created_at").desc(), name="job_status_newest"),
@@ -239,3 +241,16 @@ class GpuPause(models.Model):
 
     def __str__(self) -> str:
         return f"pause of {self.gpu}"
+
+
+class DispatcherHeartbeat(models.Model):
+    """A dispatcher that is alive renews its row; one that ends in order deletes it."""
+
+    owner = models.CharField(max_length=64, primary_key=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField()
+    # Jobs that it carried when it was last seen.
+    in_flight = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"dispatcher {self.owner}"

@@ -9,6 +9,12 @@ from typing import Protocol
 
 from runners.gpu.contract import JobConfig
 
+# Kinds of RunnerFault that say more than their words.
+# poll: the run is over and left no result, so that another attempt cannot make two runs of one.
+RUN_LOST = "run_lost"
+# start: it cannot be known whether something was started.
+START_UNKNOWN = "start_unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -41,11 +47,17 @@ class Runner(Protocol):
     name: str
 
     async def start(self, gpu: str, config: JobConfig) -> str:
-        """Send a job and return its external id at once; does not wait for a GPU."""
+        """Send a job and return its external id at once; does not wait for a GPU.
+
+        A RunnerFault means that nothing was started, unless its kind is START_UNKNOWN.
+        """
         ...
 
     async def poll(self, external_id: str) -> Pending | Finished:
-        """Ask once. May wait for news for some seconds, never for minutes."""
+        """Ask once. May wait for news for some seconds, never for minutes.
+
+        A retryable RunnerFault means to ask again, RUN_LOST that asking is over.
+        """
         ...
 
     async def cancel(self, external_id: str) -> None:

@@ -1,0 +1,120 @@
+"""Send a claimed job to its runner, and find out about a start whose answer was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from runners.backends.base import START_UNKNOWN, KnownRun
+from runners.dispatcher.flight import Flight
+from runners.exceptions import LostRace, RunnerFault
+from runners.gpu.contract import JobConfig
+from runners.handlers import handler_of
+from runners.models import Job
+from runners.states import JobStatus
+
+logger = logging.getLogger(__name__)
+
+
+async def start_job(flight: Flight) -> float | None:
+    """STARTING to RUNNING; seconds until the next step, None when the job is off our hands."""
+    if not flight.fresh:
+        return await recover_start(flight)
+    flight.fresh = False
+    config = await _config_of(flight)
+    if config is None or not flight.is_leased():
+        return None
+    flight.starting = True
+    try:
+        return await _start(flight, config)
+    except RunnerFault as fault:
+        if fault.kind == START_UNKNOWN:
+            logger.warning("%s: it is not known whether it was started: %s", flight.job, fault)
+            return float(settings.POLL_EVERY_S)
+        if fault.retryable:
+            await flight.requeue(kind=fault.kind, message=str(fault))
+        else:
+            await flight.end(JobStatus.FAILED, kind=fault.kind, message=str(fault))
+        return None
+    finally:
+        flight.starting = False
+
+
+async def _config_of(flight: Flight) -> JobConfig | None:
+    try:
+        return await flight.holder.db(handler_of(flight.job).build_config, flight.job)
+    except RunnerFault as fault:
+        await flight.end(JobStatus.FAILED, kind=fault.kind, message=str(fault))
+    except Exception:
+        logger.exception("the config of %s cannot be built", flight.job)
+        await flight.requeue(
+            kind="config_failed",
+            message="The service could not prepare this run; the operators see why in the log.",
+            delay_s=settings.POISON_DELAY_S,
+        )
+    return None
+
+
+async def _start(flight: Flight, config: JobConfig) -> float | None:
+    try:
+        async with asyncio.timeout(settings.START_LIMIT_S):
+            external_id = await flight.runner.start(flight.job.gpu, config)
+    except TimeoutError as error:
+        raise RunnerFault("no answer in time", kind=START_UNKNOWN, retryable=True) from error
+    except RunnerFault:
+        raise
+    except Exception as error:
+        logger.exception("the runner failed to start %s", flight.job)
+        raise RunnerFault("the runner failed", kind=START_UNKNOWN, retryable=True) from error
+    try:
+        await flight.move(JobStatus.RUNNING, external_id=external_id)
+    except Exception as error:
+        # Cancelled meanwhile, somebody else's by now, or the database is away.
+        await flight.end_run(external_id)
+        if isinstance(error, LostRace):
+            raise
+        raise RunnerFault("its id was not saved", kind=START_UNKNOWN, retryable=True) from error
+    return 0
+
+
+async def recover_start(flight: Flight) -> float | None:
+    """Start again what was lost on the way, once it is certain that nothing of it runs (FR-30)."""
+    job = flight.job
+    assert job.starting_at is not None
+    settled = timedelta(seconds=settings.START_LIMIT_S + settings.START_MARGIN_S)
+    if timezone.now() < job.starting_at + settled:
+        return float(settings.POLL_EVERY_S)
+    since = job.starting_at - timedelta(seconds=settings.START_MARGIN_S)
+    try:
+        strays = await find_strays(flight, since)
+        # A young one may be another dispatcher's, which is about to save its id.
+        if any(timezone.now() < run.started_at + settled for run in strays):
+            return float(settings.POLL_EVERY_S)
+        for run in strays:
+            logger.warning("%s: run %s belongs to no row", job, run.external_id)
+            await flight.runner.cancel(run.external_id)
+            await flight.runner.release(run.external_id)
+    except RunnerFault as fault:
+        return await flight.bear(fault, patience_s=settings.POLL_PATIENCE_S)
+    await flight.requeue(
+        kind="start_lost",
+        message="The start of this run was interrupted, and nothing of it runs any more.",
+        delay_s=0,
+    )
+    return None
+
+
+async def find_strays(flight: Flight, since: datetime) -> list[KnownRun]:
+    """Runs at the provider that no row names."""
+    runs = await flight.runner.unclaimed(since)
+    known = await flight.holder.db(_known_ids, flight.runner.name, [r.external_id for r in runs])
+    return [run for run in runs if run.external_id not in known]
+
+
+def _known_ids(runner: str, external_ids: list[str]) -> set[str]:
+    found = Job.objects.filter(runner=runner, external_id__in=external_ids)
+    return set(found.values_list("external_id", flat=True))

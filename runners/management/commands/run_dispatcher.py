@@ -1,0 +1,36 @@
+"""manage.py run_dispatcher: start jobs, watch them, bring their results home; until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from runners.dispatcher.loop import Dispatcher, make_owner
+from runners.dispatcher.no_pickle import forbid_unpickling
+
+
+class Command(BaseCommand):
+    help = "Carry jobs to their end. Any number of dispatchers may run; SIGTERM ends one in order."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Before any runner, and with it a provider's client, is imported.
+        forbid_unpickling()
+        asyncio.run(_run(Dispatcher(make_owner())))
+        # A thread may still read a report for minutes; nothing that it finds would be kept.
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+async def _run(dispatcher: Dispatcher) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, dispatcher.stop)
+    await dispatcher.run()
