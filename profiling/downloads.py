@@ -1,0 +1,97 @@
+"""Stored archives and the files inside them, sent in pieces whatever their size (FR-21)."""
+
+from __future__ import annotations
+
+import asyncio
+import zipfile
+from collections.abc import AsyncIterator
+from typing import IO, Any
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import get_conditional_response
+from django.utils.http import content_disposition_header
+
+from profiling.addresses import ARCHIVE_FILES, file_name
+from profiling.models import Capture, ProfileRequest
+from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact
+from runners.models import Artifact
+
+PIECE_BYTES = 256 * 2**10
+_TYPES = {"details.txt": "text/plain; charset=utf-8", "details.csv": "text/csv; charset=utf-8"}
+
+
+def send_archive(
+    http: HttpRequest, request: ProfileRequest, capture: Capture, artifact: Artifact
+) -> HttpResponseBase:
+    """The archive as stored. Raises what `open_artifact` raises, before anything was sent."""
+    return _send(
+        http,
+        _Pieces(open_artifact(artifact)),
+        name=file_name(request, capture, ".zip"),
+        size=artifact.size,
+        etag=f'"{artifact.sha256}"',
+        content_type="application/zip",
+    )
+
+
+def send_file(
+    http: HttpRequest, request: ProfileRequest, capture: Capture, artifact: Artifact, which: str
+) -> HttpResponseBase:
+    """One of `ARCHIVE_FILES`, unpacked. Raises as `send_archive`, and ArtifactGone without it."""
+    stored = open_artifact(artifact)
+    try:
+        archive = zipfile.ZipFile(stored)
+        entry = archive.getinfo(ARCHIVE_FILES[which])
+        opened = archive.open(entry)
+    except KeyError as error:
+        stored.close()
+        raise ArtifactGone(f"this capture has no {ARCHIVE_FILES[which]}") from error
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+        stored.close()
+        raise StorageUnavailable("the stored archive cannot be opened") from error
+    return _send(
+        http,
+        _Pieces(opened, stored),
+        name=file_name(request, capture, ".ncu-rep" if which == "report" else f".{which}"),
+        size=entry.file_size,
+        etag=f'"{artifact.sha256}-{which}"',
+        content_type=_TYPES.get(which, "application/octet-stream"),
+    )
+
+
+class _Pieces:
+    """The content of an open file, read in threads; the response closes it in every case."""
+
+    def __init__(self, *opened: IO[bytes] | Any) -> None:
+        self._opened = opened
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(self._opened[0].read, PIECE_BYTES):
+            yield piece
+
+    def close(self) -> None:
+        for each in self._opened:
+            each.close()
+
+
+def _send(
+    http: HttpRequest, pieces: _Pieces, *, name: str, size: int, etag: str, content_type: str
+) -> HttpResponseBase:
+    disposition = content_disposition_header(as_attachment=True, filename=name)
+    assert disposition is not None
+    headers = {
+        "Content-Length": str(size),
+        "Content-Disposition": disposition,
+        "ETag": etag,
+        "Cache-Control": "private, no-transform",
+    }
+    # None unless the client has it already, or asked for another version.
+    unsent = get_conditional_response(http, etag=etag)
+    if unsent is None and http.method != "HEAD":
+        return StreamingHttpResponse(pieces, content_type=content_type, headers=headers)
+    pieces.close()
+    if unsent is not None:
+        unsent.headers["ETag"] = etag
+        return unsent
+    return HttpResponse(content_type=content_type, headers=headers)

@@ -1,0 +1,125 @@
+"""The event stream of one request: status … status, then exactly one result or error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from profiling.streaming.endings import Ending, read_ending
+from profiling.streaming.events import error_frame, frame
+from profiling.streaming.news import JobNews
+from profiling.streaming.watcher import watcher
+from profiling.wire_result import DamagedArtifact, WireResult
+from runners.exceptions import ServiceError
+
+log = logging.getLogger(__name__)
+ENDING_TRIES = 5
+
+
+class Stream:
+    """Holds no database connection while it waits, and ends with the connection of its client.
+
+    `job_id` and `news` are of the request's job, as they were when the stream was asked for.
+    """
+
+    def __init__(self, request_id: UUID, job_id: UUID, news: JobNews, take_up_at: str) -> None:
+        self.request_id, self.job_id, self.news = request_id, job_id, news
+        self.take_up_at = take_up_at
+        self._started = time.monotonic()
+
+    async def events(self) -> AsyncIterator[bytes]:
+        yield self._status(self.news)
+        with watcher.follow(self.job_id, self.news) as feed:
+            while not feed.news.is_final:
+                left = settings.STREAM_LIMIT_S - self._elapsed()
+                if left <= 0:
+                    yield self._gave_up()
+                    return
+                await feed.wait(min(settings.STREAM_STATUS_EVERY_S, left))
+                yield self._status(feed.news)
+        async for piece in self._last_events(feed.news):
+            yield piece
+
+    async def _last_events(self, news: JobNews) -> AsyncIterator[bytes]:
+        try:
+            ending = await self._read_ending()
+        except Exception:
+            log.exception("the end of stream %s cannot be told", self.request_id)
+            yield self._our_fault("the result cannot be read just now")
+            return
+        for message in ending.messages:
+            yield self._status(news, message)
+        if ending.error is not None:
+            yield error_frame(**ending.error, request_id=str(self.request_id))
+        elif ending.result is not None:
+            async for piece in self._result(ending.result):
+                yield piece
+
+    async def _read_ending(self) -> Ending:
+        """A database that is away for some seconds does not cost anybody their result."""
+        for pause in range(ENDING_TRIES - 1):
+            try:
+                return await sync_to_async(read_ending)(self.request_id)
+            except DatabaseError:
+                await sync_to_async(connection.close)()
+                await asyncio.sleep(2**pause * settings.WATCH_EVERY_S)
+        return await sync_to_async(read_ending)(self.request_id)
+
+    async def _result(self, result: WireResult) -> AsyncIterator[bytes]:
+        """One frame, in pieces. The client takes the last event and data line of a frame, so a
+        file that fails in the middle still ends as an error and not as half a result."""
+        yield b"event: result\ndata: "
+        try:
+            async for piece in result.pieces():
+                yield piece
+        except (ServiceError, DamagedArtifact, OSError) as error:
+            log.exception("request %s: a stored file cannot be sent", self.request_id)
+            words = str(error) if isinstance(error, ServiceError) else "a stored file is damaged"
+            yield b"\n" + self._our_fault(f"the profile was made, but {words}")
+        else:
+            yield b"\n\n"
+
+    def _status(self, news: JobNews, message: str = "") -> bytes:
+        return frame(
+            "status",
+            {
+                "status": "processing",
+                "elapsed_time": round(self._elapsed(), 2),
+                "message": message or news.message,
+                "job_status": news.status.value,
+                "queue_position": news.queue_position,
+                "phase": news.phase,
+                "request_id": str(self.request_id),
+            },
+        )
+
+    def _gave_up(self) -> bytes:
+        detail = (
+            "the stream ends here, the profile goes on. Take it up again, or read the result "
+            f"later, at {self.take_up_at}"
+        )
+        return self._error(detail, 504, "stream_limit")
+
+    def _our_fault(self, what: str) -> bytes:
+        detail = f"{what}; nothing is wrong with the submission. Try again at {self.take_up_at}"
+        return self._error(detail, 503, "result_unavailable")
+
+    def _error(self, detail: str, status_code: int, code: str) -> bytes:
+        return error_frame(
+            detail,
+            status_code=status_code,
+            code=code,
+            request_id=str(self.request_id),
+            stream_url=self.take_up_at,
+        )
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._started

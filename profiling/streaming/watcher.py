@@ -1,0 +1,98 @@
+"""One task per web process asks the database for all streams, and wakes those with news.
+
+A stream holds no thread and no connection, and the cost of asking does not grow with the number of
+clients that wait (FR-29).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from profiling.streaming.news import JobNews, read_news
+
+log = logging.getLogger(__name__)
+MAX_PAUSE_S = 10.0
+
+
+class Feed:
+    """The news of one job for one stream."""
+
+    def __init__(self, job_id: UUID, news: JobNews) -> None:
+        self.job_id = job_id
+        self.news = news
+        self._changed = asyncio.Event()
+
+    def update(self, news: JobNews) -> None:
+        if news != self.news:
+            self.news = news
+            self._changed.set()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when there is news, or after the time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
+        self._changed.clear()
+
+
+class Watcher:
+    """Lives on one event loop; its task runs only while somebody follows a job."""
+
+    def __init__(self) -> None:
+        self._feeds: set[Feed] = set()
+        self._task: asyncio.Task[None] | None = None
+        # A thread of its own: that of the request which came first would end with the request.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="watcher")
+
+    @contextmanager
+    def follow(self, job_id: UUID, news: JobNews) -> Iterator[Feed]:
+        """A feed that is kept up to date inside the block; `news` is what is known already."""
+        feed = Feed(job_id, news)
+        self._feeds.add(feed)
+        if self._task is None or self._task.done():
+            # In an empty context, so that nothing of this request lives on in the task.
+            self._task = asyncio.get_running_loop().create_task(
+                self._watch(), name="watcher", context=contextvars.Context()
+            )
+        try:
+            yield feed
+        finally:
+            self._feeds.discard(feed)
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while self._feeds:
+            await asyncio.sleep(min(settings.WATCH_EVERY_S * 2**failures, MAX_PAUSE_S))
+            job_ids = {feed.job_id for feed in self._feeds}
+            try:
+                found = await loop.run_in_executor(self._thread, _read, job_ids)
+            except Exception:
+                # Whatever it is, the streams live on and hear of it later.
+                failures = min(failures + 1, 10)
+                log.exception("the watcher could not read its jobs, it tries again")
+                continue
+            failures = 0
+            for feed in list(self._feeds):
+                if feed.job_id in found:
+                    feed.update(found[feed.job_id])
+        await loop.run_in_executor(self._thread, connection.close)
+
+
+def _read(job_ids: set[UUID]) -> dict[UUID, JobNews]:
+    try:
+        return read_news(job_ids)
+    except Exception:
+        connection.close()  # the next try begins with a new one
+        raise
+
+
+watcher = Watcher()
