@@ -1,0 +1,215 @@
+"""The profile endpoint of the CLI, and what can be done with a request afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework import viewsets
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.pagination import CursorPagination
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from leaderboards.api.authentication import (
+    CliIdAuthentication,
+    MissingClientId,
+    OperatorSession,
+    person,
+)
+from leaderboards.api.context import request_context
+from leaderboards.api.flood import limit_flood
+from leaderboards.api.uploads import require_whole_body
+from leaderboards.exceptions import Banned
+from profiling.actions import (
+    ProfileOrder,
+    Refusal,
+    cancel_request,
+    record_refusal,
+    rerun_request,
+    submit_request,
+)
+from profiling.addresses import ARCHIVE_FILES, request_urls
+from profiling.api.serializers import RequestSerializer, RequestSummarySerializer
+from profiling.api.uploads import read_order
+from profiling.downloads import send_archive, send_file
+from profiling.models import Capture, ProfileRequest
+from profiling.streaming.endings import describe_failure
+from profiling.streaming.news import read_news
+from profiling.streaming.stream import Stream
+from runners.exceptions import ServiceError
+from runners.models import Artifact
+from runners.states import JobStatus
+
+FLOOD_ROUTE = "profile"
+CLI_CANCEL_REASON = "cancelled by its owner"
+
+
+def _stream(request: Request, accepted: ProfileRequest) -> StreamingHttpResponse:
+    """The event stream of a request, new or old. Lets go of the upload, which may be a megabyte."""
+    request._request.close()
+    assert accepted.job_id is not None
+    stream = Stream(
+        accepted.pk,
+        accepted.job_id,
+        read_news([accepted.job_id])[accepted.job_id],
+        request_urls(accepted)["stream"],
+    )
+    return StreamingHttpResponse(
+        stream.events(),
+        content_type="text/event-stream",
+        headers={
+            # No proxy may hold events back, compress or keep them (FR-27).
+            "Cache-Control": "no-cache, no-transform",
+            "X-Accel-Buffering": "no",
+            "X-Profile-Request": str(accepted.pk),
+        },
+    )
+
+
+def _accepted(request: ProfileRequest) -> Response:
+    """202 for who does not want to wait."""
+    urls = request_urls(request)
+    body = {"id": str(request.pk), "status": request.status, "urls": urls}
+    return Response(body, 202, headers={"Location": urls["self"]})
+
+
+def _wants_no_stream(request: Request) -> bool:
+    preferences = request.headers.get("Prefer", "").lower().replace(";", ",").split(",")
+    return "respond-async" in (preference.strip() for preference in preferences)
+
+
+class ProfileViewSet(viewsets.ViewSet):
+    """POST /profile/{leaderboard}/{gpu}: wire-contract.md, 6.2."""
+
+    authentication_classes = [CliIdAuthentication]
+    parser_classes = [MultiPartParser]
+    metadata_class = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        limits: dict[str, Any] = {"route": FLOOD_ROUTE, "rate": settings.PROFILE_RATE}
+        try:
+            super().initial(request, *args, **kwargs)
+        except (MissingClientId, AuthenticationFailed):
+            limit_flood(request._request, user=None, **limits)
+            raise
+        limit_flood(request._request, user=person(request), **limits)
+
+    def create(self, request: Request, leaderboard: str, gpu: str) -> HttpResponseBase:
+        no_stream = _wants_no_stream(request)
+        actor, context = person(request), request_context(request._request)
+        origin = ProfileRequest.Origin.API if no_stream else ProfileRequest.Origin.CLI
+        try:
+            order = read_order(request, leaderboard, gpu)
+        except (APIException, ServiceError) as error:
+            answer = self.handle_exception(error)
+            unread = ProfileOrder(
+                leaderboard_name=leaderboard, gpu_name=gpu, file_name="", content=b""
+            )
+            refusal = Refusal(answer.status_code, answer.data["code"], answer.data["detail"])
+            record_refusal(refusal, order=unread, actor=actor, origin=origin, context=context)
+            return answer
+        made = submit_request(order, actor=actor, origin=origin, context=context)
+        return _accepted(made) if no_stream else _stream(request, made)
+
+
+class NewestFirst(CursorPagination):
+    ordering = "-created_at"
+    page_size = 20
+    page_size_query_param = "limit"
+    max_page_size = 100
+
+
+class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
+    """A person's own requests. Operators who are signed in to the admin site may read all."""
+
+    pagination_class = NewestFirst
+    metadata_class = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        require_whole_body(request._request)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        if self.request.method in ("GET", "HEAD"):
+            return [OperatorSession(), CliIdAuthentication()]
+        return [CliIdAuthentication()]
+
+    def get_queryset(self) -> QuerySet[ProfileRequest]:
+        if isinstance(self.request.successful_authenticator, OperatorSession):
+            found = ProfileRequest.objects.filter(job__isnull=False)
+        else:
+            found = ProfileRequest.objects.visible_to(person(self.request))
+        return found.select_related("job", "revision").defer("revision__definition_json")
+
+    def list(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.get_queryset())
+        assert page is not None
+        news = read_news([each.job_id for each in page if each.job_id])
+        rows = RequestSummarySerializer(page, many=True, context={"news": news}).data
+        return self.get_paginated_response(rows)
+
+    def retrieve(self, request: Request, pk: UUID) -> Response:
+        found = self.get_queryset().prefetch_related("captures__artifact").filter(pk=pk).first()
+        if found is None or found.job is None:
+            raise Http404
+        failed = found.job.is_final and found.job.status != JobStatus.SUCCEEDED
+        context = {
+            "news": read_news([found.job.pk]),
+            "error": describe_failure(found, found.job) if failed else None,
+        }
+        return Response(RequestSerializer(found, context=context).data)
+
+    def stream(self, request: Request, pk: UUID) -> StreamingHttpResponse | HttpResponse:
+        found = self.get_object()
+        if request.method == "HEAD":
+            return HttpResponse(content_type="text/event-stream")
+        return _stream(request, found)
+
+    def cancel(self, request: Request, pk: UUID) -> Response:
+        found = self.get_object()
+        cancel_request(
+            found,
+            actor=person(request),
+            reason=CLI_CANCEL_REASON,
+            context=request_context(request._request),
+        )
+        return Response({"id": str(found.pk), "status": JobStatus.CANCELLED.value})
+
+    def rerun(self, request: Request, pk: UUID) -> Response:
+        found = self.get_object()
+        limit_flood(
+            request._request, route=FLOOD_ROUTE, rate=settings.PROFILE_RATE, user=person(request)
+        )
+        if person(request).banned_at is not None:
+            raise Banned("this account is banned from submitting")
+        made = rerun_request(
+            found,
+            actor=person(request),
+            origin=ProfileRequest.Origin.API,
+            context=request_context(request._request),
+        )
+        return _accepted(made)
+
+    def archive(self, request: Request, pk: UUID, index: int) -> HttpResponseBase:
+        found, capture, stored = self._stored_capture(index)
+        return send_archive(request._request, found, capture, stored)
+
+    def file(self, request: Request, pk: UUID, index: int, name: str) -> HttpResponseBase:
+        found, capture, stored = self._stored_capture(index)
+        if name not in ARCHIVE_FILES:
+            raise Http404
+        return send_file(request._request, found, capture, stored, name)
+
+    def _stored_capture(self, index: int) -> tuple[ProfileRequest, Capture, Artifact]:
+        found = self.get_object()
+        capture = found.captures.filter(benchmark_index=index).select_related("artifact").first()
+        if capture is None or capture.artifact is None:
+            raise Http404
+        return found, capture, capture.artifact
