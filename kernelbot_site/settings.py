@@ -152,7 +152,6 @@ TEMPLATES = [
 ]
 ROOT_URLCONF = "kernelbot_site.urls"
 ASGI_APPLICATION = "kernelbot_site.asgi.application"
-WSGI_APPLICATION = "kernelbot_site.wsgi.application"
 AUTH_USER_MODEL = "leaderboards.PopcornUser"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

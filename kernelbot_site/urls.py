@@ -1,13 +1,22 @@
-"""All addresses. The CLI owns /admin/, so Django's admin site is at /operators/."""
+"""All addresses. The CLI owns /admin/, so Django's admin site is at /operators/.
+
+/health and /static/ are answered before Django: asgi.py.
+"""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+
+from kernelbot_site.health import ready
 
 handler400 = "kernelbot_site.errors.bad_request"
 handler403 = "kernelbot_site.errors.forbidden"
 handler404 = "kernelbot_site.errors.not_found"
 handler500 = "kernelbot_site.errors.server_error"
 
-urlpatterns = [path("operators/", admin.site.urls)]
+urlpatterns = [
+    path("operators/", admin.site.urls),
+    path("ready", ready),
+    path("", include("profiling.api.urls")),
+]
