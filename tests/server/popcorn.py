@@ -1,0 +1,85 @@
+"""Reads streams as wire-contract.md, 6.3 says that popcorn-cli does, its weaknesses included."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zipfile
+
+SUBMISSION = b"def custom_kernel(data):\n    return data\n"
+PATH = "/profile/rowsum/B200"
+
+
+def form(content=SUBMISSION, name="submission.py", **options):
+    """Keyword arguments for httpx; the file part has no Content-Type."""
+    return {"files": {"file": (name, content, "")}, "data": options}
+
+
+class Stream:
+    """The events of a response as they come; every network chunk is decoded by itself, lossy."""
+
+    def __init__(self, response):
+        self.response = response
+        self.events = []
+        self._frames = self._read()
+
+    def _read(self):
+        buffer = ""
+        for chunk in self.response.iter_raw():
+            buffer += chunk.decode("utf-8", "replace")
+            while (end := buffer.find("\n\n")) >= 0:
+                frame, buffer = buffer[:end], buffer[end + 2 :]
+                if event := parse(frame):
+                    self.events.append(event)
+                    yield event
+        self.rest = buffer
+
+    def next(self):
+        return next(self._frames)
+
+    def until(self, wanted):
+        """The first event for which `wanted(name, data)` is true."""
+        for name, data in self._frames:
+            if wanted(name, data):
+                return data
+        raise AssertionError(f"the stream ended: {self.events}")
+
+    def last(self):
+        """Read to the end of the stream; its last event, which must be the only one of its kind."""
+        for _ in self._frames:
+            pass
+        terminal = [event for event in self.events if event[0] != "status"]
+        assert self.rest == "", "content after the last separator is dropped by the client"
+        assert terminal == self.events[-1:], "exactly one last event"
+        return self.events[-1]
+
+    @property
+    def messages(self):
+        return [data["message"] for name, data in self.events if name == "status"]
+
+
+def parse(frame):
+    """Of a frame, only the last event line and the last data line count."""
+    event = data = None
+    for line in frame.split("\n"):
+        if line.startswith("event:"):
+            event = line.removeprefix("event:").strip()
+        elif line.startswith("data:"):
+            data = line.removeprefix("data:").strip()
+    return (event, json.loads(data)) if event and data else None
+
+
+def archives(result):
+    """The bytes of each archive by its key; strict base64, as the client's decoder is."""
+    runs = result["results"][0]["runs"]
+    return {
+        key: base64.b64decode(run["profile"]["trace"], validate=True)
+        for key, run in runs.items()
+        if run["profile"] and run["profile"]["trace"] is not None
+    }
+
+
+def names_in(archive):
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return sorted(opened.namelist())

@@ -1,0 +1,148 @@
+"""A real service: web server and dispatcher as processes, with a database and files of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+
+from kernelbot_site.supervisor import dispatcher_command, web_command
+from runners.backends.fake import FakeRunner
+from runners.backends.fake_plan import Plan
+from tests.environment import GPU_TYPES
+from tests.synthetic_reports import write_demo_archive
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60  # generous: a slow machine must not fail a test
+
+
+class Service:
+    """`folder` holds everything that it writes. Settings may be given as keyword arguments."""
+
+    def __init__(self, folder, **settings):
+        self.folder = folder
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "DJANGO_SETTINGS_MODULE": "kernelbot_site.settings",
+            "SECRET_KEY": "only for tests, and long enough for the checks of Django",
+            "DATA_DIR": str(folder),
+            "GPU_TYPES": json.dumps(
+                GPU_TYPES | {"B200": GPU_TYPES["B200"] | {"max_in_flight": 64}}
+            ),
+            "FAKE_RUNNER_DIR": str(folder / "fake-runs"),
+            "PUBLIC_URL": self.base_url,
+            "PROFILE_RATE": "100000/m",
+            "IN_FLIGHT_PER_USER": "1000",
+            "WATCH_EVERY_S": "0.05",
+            "POLL_EVERY_S": "0.05",
+            "STREAM_STATUS_EVERY_S": "1",
+            "LEASE_S": "3",
+        } | {name: str(value) for name, value in settings.items()}
+        self.runner = FakeRunner(folder / "fake-runs")
+        self._processes = {}
+
+    def prepare(self):
+        """Tables and the fixed cast: alice-cli-id, bob-cli-id, leaderboard rowsum …"""
+        for command in (["manage.py", "migrate", "-v0"], ["-m", "tests.server.seed"]):
+            subprocess.run([sys.executable, *command], cwd=ROOT, env=self.env, check=True)
+        self.archive = write_demo_archive(self.folder / "capture.zip")
+        self.plan()
+        return self
+
+    def plan(self, job_id=None, **fields):
+        """What the fake runner does: with every job, or with one. Its archive can be read."""
+        plan = Plan(**{"archive": str(self.archive)} | fields)
+        self.runner.plan(plan, job_id=job_id)
+
+    def start_web(self):
+        self._start("web", web_command("127.0.0.1", self.port))
+        wait_for(lambda: self._process("web").poll() is not None or self._answers())
+        assert self._process("web").poll() is None, self.log()
+
+    def start_dispatcher(self):
+        self._start("dispatcher", dispatcher_command())
+
+    def stop(self, name, signum=signal.SIGTERM):
+        process = self._processes.pop(name)
+        process.send_signal(signum)
+        process.wait(PATIENCE_S)
+
+    def stop_all(self):
+        for name in list(self._processes):
+            self.stop(name, signal.SIGKILL if name == "dispatcher" else signal.SIGTERM)
+
+    def pid(self, name):
+        return self._process(name).pid
+
+    def log(self, name="web"):
+        return (self.folder / f"{name}.log").read_text()
+
+    def rows(self, sql, *values):
+        """Rows of the service's database as dictionaries, read without Django."""
+        with closing(sqlite3.connect(self.folder / "kernelbot.sqlite3", timeout=20)) as database:
+            database.row_factory = sqlite3.Row
+            return [dict(row) for row in database.execute(sql, values)]
+
+    def execute(self, sql, *values):
+        with closing(sqlite3.connect(self.folder / "kernelbot.sqlite3", timeout=20)) as database:
+            database.execute(sql, values)
+            database.commit()
+
+    def client(self, cli_id="alice-cli-id", **options):
+        headers = {"X-Popcorn-Cli-Id": cli_id} if cli_id is not None else {}
+        defaults = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False}
+        return httpx.Client(base_url=self.base_url, **defaults | options)
+
+    def wait_until_final(self, request_id):
+        """The facts of a request once its job has ended."""
+        with self.client() as client:
+            path = f"/api/profile-requests/{request_id}/"
+
+            def ended():
+                facts = client.get(path).json()
+                done = facts["status"] in ("succeeded", "failed", "timed_out", "cancelled")
+                return facts if done else None
+
+            return wait_for(ended)
+
+    def _start(self, name, command):
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                command, cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _process(self, name):
+        return self._processes[name]
+
+    def _answers(self):
+        try:
+            return httpx.get(f"{self.base_url}/health", timeout=2, trust_env=False).is_success
+        except httpx.HTTPError:
+            return False
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(ask, patience_s=PATIENCE_S):
+    """The first true answer."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if answer := ask():
+            return answer
+        time.sleep(0.05)
+    raise AssertionError(f"nothing came of {ask} within {patience_s} s")
