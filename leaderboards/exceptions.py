@@ -94,3 +94,11 @@ class NoBenchmarks(SubmissionRefused):
 
 class BenchmarkIndexOutOfRange(SubmissionRefused):
     code = "benchmark_index_out_of_range"
+
+
+class BadLeaderboard(ServiceError):
+    code = "bad_leaderboard"
+
+
+class BadUserName(ServiceError):
+    code = "bad_user_name"

@@ -1,0 +1,14 @@
+"""The closed list of what the audit trail says of people and leaderboards."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Verb(models.TextChoices):
+    LEADERBOARD_CREATED = "leaderboard.created"
+    LEADERBOARD_CHANGED = "leaderboard.changed"
+    TASK_REVISED = "leaderboard.task_revised"
+    USER_REGISTERED = "user.registered"
+    USER_CHANGED = "user.changed"
+    CLI_ID_ISSUED = "user.cli_id_issued"
