@@ -72,12 +72,15 @@ CACHES: dict[str, Any] = {"default": env.dj_cache_url("CACHE_URL", "locmem://")}
 GPU_TYPES: dict[str, GpuType] = read_gpu_types(env.json("GPU_TYPES", {}))
 # The NCU version that must do the capture, by runner; a runner that is left out accepts any.
 NCU_VERSIONS: dict[str, str] = env.dict("NCU_VERSIONS", {"modal": "2025.2.1"})
-# The archive or folder of archives that the `recorded` runner replays.
+# The archive of a capture that the `recorded` runner replays.
 RECORDED_ARCHIVE: Path = env.path("RECORDED_ARCHIVE", BASE_DIR / "examples/recorded/capture.zip")
 # Where tests plan and count the runs of the `fake` runner.
 FAKE_RUNNER_DIR: Path = env.path("FAKE_RUNNER_DIR", DATA_DIR / "fake-runs")
 # Who runs submissions of the `local` runner when the dispatcher is root.
 LOCAL_RUN_USER: str = env.str("LOCAL_RUN_USER", "nobody")
+# Limits of its submissions: memory where no GPU is used, processes where it has its own user.
+LOCAL_MEMORY_BYTES: int = env.int("LOCAL_MEMORY_BYTES", 4 * 2**30)
+LOCAL_PROCESSES: int = env.int("LOCAL_PROCESSES", 512)
 
 # --- Time limits in seconds; architecture.md says why, checks.py holds their order ---
 COMPILE_LIMIT_S: float = env.float("COMPILE_LIMIT_S", 120)
