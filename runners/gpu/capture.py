@@ -24,7 +24,7 @@ from runners.gpu.evaluator import (
     verdict_of,
     with_hints,
 )
-from runners.gpu.output import HeadAndTail
+from runners.gpu.output import HeadAndTail, shorten
 from runners.gpu.report_framing import Framing, FramingError, read_framing
 
 PROFILER = "Nsight-Compute"
@@ -83,7 +83,8 @@ def capture(program: Program, profiler: ncu.Profiler, index: int) -> Captured:
     failure = diagnosis.failure_of(evidence)
     run = run_result(finished, evidence.evaluator_exit_code, failure)
     if log:
-        run = replace(run, stdout=f"{run.stdout}\n[messages of ncu]\n{log}".lstrip("\n"))
+        shown = shorten(log, context.config.limits.output_bytes)
+        run = replace(run, stdout=f"{run.stdout}\n[messages of ncu]\n{shown}".lstrip("\n"))
     if failure:
         return Captured(run=replace(run, success=False), failure=failure)
     return _keep(context, profiler, index, private, run, evidence)
@@ -97,12 +98,15 @@ def _keep(
     run: RunResult,
     evidence: diagnosis.Evidence,
 ) -> Captured:
-    problems = exports.export_details(context, profiler, private)
+    # A folder that was not there while the submission ran, so nothing in it can be its work.
+    folder = context.workspace.private_folder()
+    (private / exports.REPORT).rename(folder / exports.REPORT)
+    problems = exports.export_details(context, profiler, folder)
     notes = (
         *diagnosis.notes_of(evidence),
         *(Note(kind=NoteKind.EXPORT_FAILED, message=problem) for problem in problems),
     )
-    packed = archive.pack(private, context.workspace.archives / f"profile.{index}.zip")
+    packed = archive.pack(folder, context.workspace.archives / f"profile.{index}.zip")
     return Captured(
         run=replace(
             run,
@@ -117,7 +121,7 @@ def _keep(
             archive=packed.path.name,
             archive_bytes=packed.size,
             archive_sha256=packed.sha256,
-            extract=exports.extract(private / exports.DETAILS_TEXT),
+            extract=exports.extract(folder / exports.DETAILS_TEXT),
         ),
         path=packed.path,
     )

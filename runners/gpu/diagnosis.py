@@ -116,6 +116,12 @@ def notes_of(evidence: Evidence) -> Iterator[Note]:
             kind=NoteKind.PROFILER_ERRORS,
             message=f"ncu reported {len(errors)} errors, the first: {errors[0]}",
         )
+    elif evidence.evaluator_exit_code not in SUCCESS_EXIT_CODES and not evidence.timed_out:
+        yield Note(
+            kind=NoteKind.PROFILER_ERRORS,
+            message=f"The run ended with exit code {evidence.evaluator_exit_code}, although the "
+            "evaluator had come to its verdict.",
+        )
 
 
 def _no_permission(evidence: Evidence) -> Failure | None:

@@ -47,3 +47,10 @@ class Head:
 def safe_text(content: bytes) -> str:
     """Decoded with replacement, and without NUL, which PostgreSQL refuses."""
     return content.decode("utf-8", errors="replace").replace("\0", "")
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most about `limit` bytes of a text, its head and its tail."""
+    kept = HeadAndTail(limit)
+    kept.add(text.encode())
+    return kept.text()

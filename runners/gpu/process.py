@@ -8,7 +8,6 @@ appears while it works counts as a member of the program's family, and dies with
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import selectors
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.gpu.family import become_reaper, children_of, end_family
+from runners.gpu.family import LIBC, become_reaper, children_of, end_family
 from runners.gpu.output import Head, HeadAndTail
 
 # A run ends this often late at most; so coarse that watching does not disturb a measurement.
@@ -28,8 +27,6 @@ TICK_S = 0.05
 PIECE_BYTES = 2**16
 RESULTS_BYTES = 2**20
 PR_SET_PDEATHSIG = 1
-
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

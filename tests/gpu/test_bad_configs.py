@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runners.gpu.contract import FailureKind, Mode
-from tests.gpu.conftest import EVALUATOR, IDENTITY
+from runners.gpu.contract import FailureKind, Fault, Mode
+from runners.gpu.job import run_job
+from tests.gpu.conftest import EVALUATOR, IDENTITY, make_config
 
 FILES = {"eval.py": EVALUATOR, "submission.py": IDENTITY}
 
@@ -65,3 +66,14 @@ def test_files_in_folders_are_laid_out(run):
 )
 def test_configs_that_make_no_sense_are_refused(run, changes):
     assert run(**changes).outcome.failure.kind is FailureKind.BAD_CONFIG
+
+
+def test_a_crash_of_ours_is_told_without_its_text(tmp_path):
+    """Nothing escapes, and a message shows no path of the machine."""
+    outcome, archives = run_job(make_config(), tmp_path / "missing", report_phase=lambda _: None)
+
+    assert outcome.failure.kind is FailureKind.GPU_SIDE_CRASHED
+    assert outcome.failure.kind.fault is Fault.SERVICE
+    assert "FileNotFoundError" in outcome.failure.message
+    assert str(tmp_path) not in outcome.failure.message
+    assert archives == {}

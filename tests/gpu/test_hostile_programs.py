@@ -258,7 +258,7 @@ def test_at_the_job_limit_what_is_finished_comes_back(run, machine):
         "    return data\n"
     )
     machine.plan_capture(Launch(name="k"), stubborn=True)
-    limits = Limits(compile_s=60, capture_s=60, job_s=8)
+    limits = Limits(compile_s=60, capture_s=20, job_s=8)
     job = run(submission, Mode.PROFILE, selected=(0, 1, 2), limits=limits)
 
     assert job.kinds == {
