@@ -54,6 +54,8 @@ class Located:
             raise self.error("a mapping is wanted")
         found: dict[str, Located] = {}
         for key_node, value in self.node.value:
+            if key_node.tag == f"{_TAG}merge":
+                raise Located(key_node, self.path, self.key).error("merge keys (<<) are not read")
             name = Located(key_node, self.path, self.key).text()
             place = Located(key_node, self.path, f"{self.key}.{name}".lstrip("."))
             if name in found:
@@ -100,7 +102,7 @@ class Located:
     def seconds(self) -> float:
         """A finite time above zero."""
         node = self._scalar("float")
-        value: float = _CONVERT.construct_yaml_float(node) if node else self.integer()
+        value: float = _CONVERT.construct_yaml_float(node) if node else float(self.integer())
         if not 0 < value < 1e6:
             raise self.error(f"a time in seconds is wanted, not {self.shown}")
         return value

@@ -30,9 +30,9 @@ class TaskDefinition:
     compile_flags: tuple[str, ...] = ()
     tests: tuple[Spec, ...] = ()
     benchmarks: tuple[Spec, ...] = ()
-    test_timeout: float = 180
-    benchmark_timeout: float = 180
-    ranked_timeout: float = 180
+    test_timeout: float = 180.0  # a float, so that JSON read back is the same text
+    benchmark_timeout: float = 180.0
+    ranked_timeout: float = 180.0
     ranking_by: str = "last"  # "last", "mean" or "geom"
     multi_gpu: bool = False
     libraries: tuple[str, ...] = ()

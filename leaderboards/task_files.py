@@ -70,8 +70,9 @@ def read_competition(path: Path, *, root: Path) -> Competition:
     for entry in fields["problems"].items():
         called = entry.key
         try:
+            if named := entry.fields().get("name"):
+                called = named.text()
             values = entry.fields(required=["name", "directory"])
-            called = values["name"].text()
             problems.append(
                 Problem(
                     name=called,
