@@ -17,13 +17,14 @@ from leaderboards.audit import NO_REQUEST, RequestContext
 from leaderboards.models import Leaderboard, PopcornUser, Submission, SubmissionSource
 from leaderboards.preparation import Prepared, prepare
 from profiling.configs import KIND, profile_config
-from profiling.exceptions import GpuPaused, NotCancellable, NotRerunnable
+from profiling.exceptions import GpuPaused, NotCancellable, NotPaused, NotRerunnable
 from profiling.models import ProfileRequest
 from profiling.reports.child import storable
 from profiling.verbs import Verb
+from runners import pauses
 from runners.exceptions import LostRace, ServiceError
 from runners.gpu.contract import Mode, config_sha256
-from runners.pauses import paused_gpus
+from runners.models import GpuPause
 from runners.registry import GpuType, find_gpu
 from runners.states import JobStatus
 from runners.transitions import move, queue_job
@@ -196,7 +197,7 @@ def rerun_request(
     _require_not_paused(gpu)
     again = _same_again(request, origin)
     again.ncu_version_wanted = settings.NCU_VERSIONS.get(gpu.runner, "")
-    with transaction.atomic(durable=True):
+    with transaction.atomic():
         # Locked against a purge that runs just now.
         source = SubmissionSource.objects.select_for_update().get(pk=request.source_sha256)
         if source.purged_at is not None:
@@ -209,8 +210,18 @@ def rerun_request(
     return again
 
 
+def resume_gpu(
+    pause: GpuPause, *, actor: PopcornUser, context: RequestContext = NO_REQUEST
+) -> None:
+    """Start jobs on this GPU type again. Raises NotPaused when somebody already did."""
+    with transaction.atomic():
+        if not pauses.resume_gpu(pause.gpu, actor_label=actor.actor_label):
+            raise NotPaused(f"{pause.gpu} is not paused")
+        audit.record(Verb.GPU_RESUMED, pause, actor=actor, context=context, gpu=pause.gpu)
+
+
 def _require_not_paused(gpu: GpuType) -> None:
-    pause = paused_gpus().get(gpu.name)
+    pause = pauses.paused_gpus().get(gpu.name)
     if pause is not None:
         raise GpuPaused(
             f"profiling on {gpu.name} is paused since {pause.paused_at:%Y-%m-%d %H:%M} UTC, because "

@@ -20,3 +20,8 @@ class NotCancellable(ServiceError):
 class NotRerunnable(ServiceError):
     code = "not_rerunnable"
     http_status = 409
+
+
+class NotPaused(ServiceError):
+    code = "not_paused"
+    http_status = 409

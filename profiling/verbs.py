@@ -1,4 +1,4 @@
-"""The closed list of what the audit trail says of profiles."""
+"""The closed list of what the audit trail says of profiles and of the GPUs that make them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Verb(models.TextChoices):
     REFUSED = "profile.refused"
     CANCEL_ASKED = "profile.cancel_asked"
     RERUN_ASKED = "profile.rerun_asked"
+    GPU_RESUMED = "gpu.resumed"
     # What became of it: one per move of the job.
     STARTING = "profile.starting"
     STARTED = "profile.started"

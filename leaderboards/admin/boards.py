@@ -1,0 +1,70 @@
+"""Leaderboards and the versions of their tasks, which come from a repository (sync_problems)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from leaderboards.actions import change_leaderboard
+from leaderboards.models import Leaderboard, PopcornUser, TaskRevision
+from runners.admin.base import ShownAdmin
+
+
+@admin.register(Leaderboard)
+class LeaderboardAdmin(ShownAdmin):
+    """Changed is what `change_leaderboard` changes; `secret_seed` is shown to nobody."""
+
+    list_display = ("name", "visibility", "deadline", "gpu_types", "deleted_at")
+    list_filter = ("visibility", "deadline")
+    ordering = ("name",)
+    search_fields = ("name__startswith",)
+    fields = (
+        "name",
+        "description",
+        "deadline",
+        "gpu_types",
+        "visibility",
+        "current_revision",
+        "creator",
+        "created_at",
+        "deleted_at",
+    )
+    readonly_fields = (
+        "name",
+        "visibility",
+        "current_revision",
+        "creator",
+        "created_at",
+        "deleted_at",
+    )
+    list_select_related = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Leaderboard]:
+        found = super().get_queryset(request).select_related("current_revision", "creator")
+        return found.defer("current_revision__definition_json")
+
+    def save_model(self, request: HttpRequest, obj: Leaderboard, form: Any, change: bool) -> None:
+        assert isinstance(request.user, PopcornUser)
+        change_leaderboard(
+            Leaderboard.objects.get(pk=obj.pk),
+            actor=request.user,
+            changes={name: form.cleaned_data[name] for name in form.changed_data},
+        )
+
+
+@admin.register(TaskRevision)
+class TaskRevisionAdmin(ShownAdmin):
+    list_display = ("sha256", "leaderboard", "commit", "repository", "created_at")
+    list_filter = ("leaderboard", "created_at")
+    list_select_related = ("leaderboard",)
+    ordering = ("-pk",)
+    search_fields = ("sha256__startswith", "commit__startswith")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[TaskRevision]:
+        return super().get_queryset(request).defer("definition_json")
