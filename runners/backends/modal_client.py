@@ -24,6 +24,9 @@ from modal._utils.async_utils import synchronizer
 from modal._utils.grpc_utils import Retry
 from modal_proto import api_pb2
 
+# A function of runners/modal_app.py: a config in, an envelope out.
+type JobFunction = modal.Function[[bytes], bytes, bytes]
+
 # Calls of one function that are looked at; the number that the client's own command line allows.
 CALLS_TAIL = 500
 # A connection that was lost shows after the client's own attempts, which this outlasts.
@@ -40,10 +43,10 @@ class ModalClient:
         self._connected: modal.Client | None = None
         self._connecting = asyncio.Lock()
 
-    async def find_function(self, name: str) -> tuple[modal.Function, modal.types.FunctionInfo]:
+    async def find_function(self, name: str) -> tuple[JobFunction, modal.types.FunctionInfo]:
         """The function as it is deployed now."""
         client = await self._client()
-        function = modal.Function.from_name(
+        function: JobFunction = modal.Function.from_name(
             self.app, name, environment_name=self._environment, client=client
         )
         return function, await _within(CALL_LIMIT_S, function.info.aio())
@@ -56,7 +59,7 @@ class ModalClient:
         )
         return await _within(CALL_LIMIT_S, app.get_tags.aio(client=client))
 
-    async def spawn(self, function: modal.Function, argument: bytes) -> str:
+    async def spawn(self, function: JobFunction, argument: bytes) -> str:
         """Queue a call and return its id; no deadline but the caller's."""
         call = await function.spawn.aio(argument)
         return str(call.object_id)
@@ -70,12 +73,12 @@ class ModalClient:
         client = await self._client()
         return await _within(CALL_LIMIT_S, _blob_url.aio(client, blob_id))
 
-    async def calls(self, function: modal.Function) -> list[api_pb2.FunctionCallInputInfo]:
+    async def calls(self, function: JobFunction) -> list[api_pb2.FunctionCallInputInfo]:
         """The newest calls of a function, newest first, at most CALLS_TAIL."""
         client = await self._client()
         return await _within(CALL_LIMIT_S, _calls.aio(client, function.object_id))
 
-    async def backlog(self, function: modal.Function) -> int:
+    async def backlog(self, function: JobFunction) -> int:
         stats = await _within(CALL_LIMIT_S, function.get_current_stats.aio())
         return int(stats.backlog)
 
@@ -83,6 +86,11 @@ class ModalClient:
         client = await self._client()
         call = modal.FunctionCall.from_id(call_id, client=client)
         await _within(CALL_LIMIT_S, call.cancel.aio(terminate_containers=True))
+
+    async def close(self) -> None:
+        if self._connected is not None:
+            await self._connected.close.aio()
+            self._connected = None
 
     async def _client(self) -> modal.Client:
         async with self._connecting:
@@ -118,7 +126,9 @@ async def _outputs(client: Any, call_id: str, wait_s: float) -> api_pb2.Function
         end_idx=0,
     )
     retry = Retry(max_retries=2, attempt_timeout=wait_s + 5, total_timeout=wait_s + CALL_LIMIT_S)
-    return await client._stub.FunctionGetOutputs(request, retry=retry)
+    answer: api_pb2.FunctionGetOutputsResponse
+    answer = await client._stub.FunctionGetOutputs(request, retry=retry)
+    return answer
 
 
 @synchronizer.create_blocking

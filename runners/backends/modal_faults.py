@@ -157,7 +157,7 @@ _EVICTIONS = (
 )
 
 
-def outcome_fault(status: int) -> RunnerFault:
+def outcome_fault(status: api_pb2.GenericResult.GenericStatus.ValueType) -> RunnerFault:
     """The fault that a result's status tells, where it isn't success. It may be forged."""
     if status in _EVICTIONS:
         kind, words = _OUT_OF_MEMORY

@@ -12,7 +12,6 @@ import logging
 import shutil
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
 
 import httpx
@@ -131,6 +130,5 @@ async def download(url: str, max_bytes: int) -> AsyncIterator[bytes]:
         answer.raise_for_status()
         if int(answer.headers.get("content-length", 0)) > max_bytes + 9:
             raise NotAByteString(f"a download of {answer.headers['content-length'][:20]} bytes")
-        async with aclosing(answer.aiter_raw(PIECE_BYTES)) as pieces:
-            async for piece in pieces:
-                yield piece
+        async for piece in answer.aiter_raw(PIECE_BYTES):
+            yield piece

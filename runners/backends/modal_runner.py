@@ -20,7 +20,7 @@ from modal_proto import api_pb2
 
 from runners.backends import modal_faults, modal_preflight, modal_results
 from runners.backends.base import Finished, KnownRun, Pending
-from runners.backends.modal_client import CALLS_TAIL, ModalClient, enqueued_at
+from runners.backends.modal_client import CALLS_TAIL, JobFunction, ModalClient, enqueued_at
 from runners.exceptions import RunnerFault
 from runners.gpu import wire
 from runners.gpu.contract import JobConfig
@@ -53,7 +53,7 @@ class ModalRunner:
         self.spool_dir = Path(settings.DATA_DIR) / "modal-spool"
         self.spool_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         # GPU type to the function that passed the preflight, and until when that counts.
-        self._safe: dict[str, tuple[modal.Function, float]] = {}
+        self._safe: dict[str, tuple[JobFunction, float]] = {}
         self._depths: dict[str, tuple[int | None, float]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -106,7 +106,7 @@ class ModalRunner:
             task.add_done_callback(lambda _: self._asking.pop(gpu, None))
         return depth
 
-    async def _safe_function(self, gpu: str) -> modal.Function:
+    async def _safe_function(self, gpu: str) -> JobFunction:
         """The function of a GPU type, as it is deployed; raises RunnerFault for an unsafe one."""
         known = self._safe.get(gpu)
         if known and time.monotonic() < known[1]:
