@@ -73,6 +73,8 @@ def _implied(job: Job, source: JobStatus, to: JobStatus) -> dict[str, Any]:
         implied[_TIMESTAMP[to]] = now
     if to == _S.QUEUED:
         implied |= {"attempt": F("attempt") + 1, "external_id": "", "phase": ""}
+    if to == _S.COLLECTING:
+        implied["phase"] = ""
     if to not in IN_FLIGHT:
         implied |= {"lease_owner": "", "lease_until": None}
     if to in FINAL:

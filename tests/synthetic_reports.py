@@ -214,15 +214,15 @@ def _demo_launch(name: str, arguments: str, grid: Dim3, block: Dim3, *values: fl
 
 DEMO_LAUNCHES = (
     _demo_launch(
-        "qr_panel_factor_kernel", "float *, float *, int, int", (20, 1, 1), (128, 1, 1),
+        "vector_add_kernel", "const float *, const float *, float *, int", (4096, 1, 1), (256, 1, 1),
         184_320.0, 0.61, 1.94, 6.22, 71.35, 842_115.0, 39.0,
     ),
     _demo_launch(
-        "qr_apply_reflectors_kernel", "const float *, float *, int", (20, 4, 1), (256, 1, 1),
+        "vector_add_tail_kernel", "const float *, float *, int", (20, 4, 1), (256, 1, 1),
         96_768.0, 4.87, 7.52, 18.40, 83.12, 1_310_720.0, 39.0,
     ),
     _demo_launch(
-        "qr_copy_upper_kernel", "const float *, float *, int", (20, 1, 1), (256, 1, 1),
+        "fill_kernel", "const float *, float *, int", (20, 1, 1), (256, 1, 1),
         4_512.0, 0.93, 3.05, 11.87, 64.90, 48_640.0, 39.0,
     ),
 )  # fmt: skip

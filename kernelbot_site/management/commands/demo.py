@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import os
 import socket
 from typing import Any
 
@@ -56,21 +58,21 @@ class Command(BaseCommand):
         facts = client.show(request_id)
         self.print_captures(facts)
         self.stdout.write("\nfiles:")
-        for paths in files.values():
-            self.stdout.writelines(f"  {path}" for path in paths)
+        for path in itertools.chain.from_iterable(files.values()):
+            self.stdout.write(f"  {os.path.relpath(path)}")
         if facts["verdict"] == "failed" or len(files) != len(facts["captures"]):
             raise CommandError("not every benchmark gave a capture")
-        self.stdout.write("`make serve` shows the same captures to operators.")
+        self.stdout.write("\n`make serve` shows the same captures to operators.")
 
     def say(self, message: str) -> None:
         self.stdout.write(f"  {message}")
         self.stdout.flush()
 
     def print_captures(self, facts: dict[str, Any]) -> None:
+        origin = f"  [{facts['result_origin']}]" if facts["result_origin"] else ""
         for capture in facts["captures"]:
-            origin = f", {facts['origin']}" if facts["origin"] else ""
             self.stdout.write(
-                f"\n{capture['key']}: {capture['spec']}{origin}\n"
+                f"\nprofile.{capture['benchmark_index']}: {capture['spec']}{origin}\n"
                 f"{capture['gpu_name']}, NCU {capture['ncu_version']} (read from the report)"
             )
             rows = [["kernel", *(heading for heading, _, _ in COLUMNS)]]
