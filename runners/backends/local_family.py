@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import time
@@ -58,7 +59,7 @@ def end_run(pid_file: Path, workspace: str) -> list[int]:
     if process := recorded_process(pid_file):
         # It adopts the orphans below it; stopped, it adopts them still and starts nothing more.
         _signal(process.pid, signal.SIGSTOP)
-        _kill_all(lambda: _descendants(process.pid))
+        _kill_all(functools.partial(_descendants, process.pid))
         _signal(process.pid, signal.SIGKILL)
         _wait_until_gone(pid_file, KILL_S)
     # Where the GPU side died before its family, only what they have of the workspace tells.

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import hashlib
+from io import StringIO
+
+import pytest
+from django.core.files.storage import storages
+from django.core.management import call_command
+from django.utils import timezone
+
+from runners.artifacts import (
+    ArtifactConflict,
+    ArtifactGone,
+    StorageUnavailable,
+    open_artifact,
+    store_artifact,
+)
+from runners.models import Artifact
+from runners.states import JobStatus
+from runners.storage import DurableFileStorage
+from runners.transitions import move
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reports(settings, tmp_path):
+    """The local storage, in a folder of the test."""
+    settings.STORAGES = settings.STORAGES | {
+        "reports": {
+            "BACKEND": "runners.storage.DurableFileStorage",
+            "OPTIONS": {"location": tmp_path / "reports", "base_url": None},
+        }
+    }
+    return tmp_path / "reports"
+
+
+@pytest.fixture
+def store(reports, tmp_path):
+    def store(job, content: bytes, name: str = "profile.0.zip") -> Artifact:
+        path = tmp_path / "spooled"
+        path.write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        return store_artifact(
+            job, name, path, size=len(content), sha256=sha256, content_type="application/zip"
+        )
+
+    return store
+
+
+def content_of(artifact: Artifact) -> bytes:
+    with open_artifact(artifact) as stored:
+        return stored.read()
+
+
+def files_below(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def test_files_of_two_jobs_with_one_name_stay_apart(store, add_job):
+    """FR-32."""
+    first, second = add_job(), add_job()
+
+    of_first, of_second = store(first, b"one"), store(second, b"two")
+
+    assert (content_of(of_first), content_of(of_second)) == (b"one", b"two")
+    assert of_first.file.name == f"{first.pk}/1/profile.0.zip"
+
+
+def test_storing_again_leaves_one_file_and_one_row(store, add_job, reports):
+    """FR-32: the retry after a crash."""
+    job = add_job()
+    once, again = store(job, b"one"), store(job, b"one")
+
+    assert once == again
+    assert files_below(reports) == [f"{job.pk}/1/profile.0.zip"]
+
+
+def test_a_stored_artifact_is_never_replaced_by_other_content(store, add_job):
+    """FR-32: it is immutable."""
+    job = add_job()
+    artifact = store(job, b"one")
+
+    with pytest.raises(ArtifactConflict):
+        store(job, b"other")
+
+    assert content_of(artifact) == b"one"
+
+
+@pytest.mark.parametrize("left", [b"on", b"xxx"], ids=["cut", "of the same size"])
+def test_what_a_crash_left_under_the_key_is_replaced(store, add_job, reports, left):
+    """FR-32: a file counts only with its size and sha256."""
+    job = add_job()
+    key = reports / str(job.pk) / "1" / "profile.0.zip"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(left)
+
+    assert content_of(store(job, b"one")) == b"one"
+
+
+def test_a_file_that_a_crash_left_whole_is_not_written_again(store, add_job, reports):
+    job = add_job()
+    store(job, b"one")
+    Artifact.objects.all().delete()
+    key = reports / str(job.pk) / "1" / "profile.0.zip"
+    before = key.stat().st_ino
+
+    store(job, b"one")
+
+    assert key.stat().st_ino == before
+
+
+def test_a_write_that_fails_leaves_nothing(reports):
+    class Broken:
+        def chunks(self, size):
+            yield b"some"
+            raise OSError("the disk is full")
+
+    storage = DurableFileStorage(location=reports)
+    with pytest.raises(OSError, match="full"):
+        storage._save("a/1/x.zip", Broken())
+
+    assert files_below(reports) == []
+
+
+def test_a_storage_that_does_not_answer_is_a_503_and_no_row(store, add_job, reports):
+    reports.parent.mkdir(exist_ok=True)
+    reports.write_text("a file where the folder should be")
+
+    with pytest.raises(StorageUnavailable) as raised:
+        store(add_job(), b"one")
+
+    assert (raised.value.http_status, raised.value.retry_after) == (503, 30)
+    assert not Artifact.objects.exists()
+
+
+def test_a_file_that_is_gone_is_told_from_a_storage_that_is_away(store, add_job, reports):
+    artifact = store(add_job(), b"one")
+    (reports / artifact.file.name).unlink()
+    with pytest.raises(ArtifactGone):
+        open_artifact(artifact)
+
+    artifact.purged_at = timezone.now()
+
+    with pytest.raises(ArtifactGone, match="removed"):
+        open_artifact(artifact)
+
+
+def find_orphans(*options):
+    out = StringIO()
+    call_command("find_orphan_files", *options, stdout=out, stderr=StringIO())
+    return out.getvalue().split()
+
+
+def test_files_without_a_row_are_found_and_removed_only_when_asked(store, add_job, reports):
+    """FR-32: killed between storing the object and saving its row."""
+    job, running = add_job(), add_job()
+    kept = store(job, b"one")
+    lost = store(job, b"two", "profile.1.zip")
+    Artifact.objects.filter(pk=lost.pk).delete()
+    store(running, b"three")
+    Artifact.objects.filter(job=running).delete()
+    move(job, JobStatus.CANCELLED, actor_label="alice")
+    (reports / "somebody-elses").mkdir()
+    (reports / "somebody-elses" / "file").write_text("x")
+
+    assert find_orphans() == [lost.file.name]
+    assert storages["reports"].exists(lost.file.name)
+    assert find_orphans("--delete") == [lost.file.name]
+
+    assert find_orphans() == []
+    assert content_of(kept) == b"one"
+    assert (reports / str(running.pk) / "1" / "profile.0.zip").exists()
