@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -9,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leaderboards.task_definition import SUBMISSION_MARK
 from leaderboards.task_files import TaskFile, read_competition, read_task
+from runners.gpu.contract import case_line
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PROBLEMS = EXAMPLES / "problems"
@@ -254,6 +258,28 @@ def test_an_unknown_mode_is_refused_as_usage(evaluate):
 
     assert ran.exit_code == 2
     assert "usage" in ran.stderr
+
+
+def load_cases_module():
+    spec = importlib.util.spec_from_file_location("cases", PROBLEMS / "common/cases.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# What task files may hold: see test_task_files.py.
+keys = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]*", fullmatch=True)
+values = st.integers() | st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]*", fullmatch=True)
+
+
+@given(st.dictionaries(keys, values, min_size=1))
+def test_fr_40_every_value_that_a_task_may_hold_reaches_the_evaluator_with_its_type(spec):
+    again = load_cases_module().read_case(case_line(spec))
+
+    assert list(again.items()) == list(spec.items())
+    assert [type(value) for value in again.values()] == [type(value) for value in spec.values()]
 
 
 def test_the_examples_are_two_problems_with_several_benchmarks_each():
