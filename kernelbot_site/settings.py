@@ -12,6 +12,7 @@ from typing import Any
 
 from environs import FileAwareEnv
 
+from leaderboards.api.client_address import TrustedProxies
 from runners.registry import GpuType, read_gpu_types
 
 env = FileAwareEnv()
@@ -24,6 +25,8 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", 
 # Where clients reach this service, without a slash at the end; addresses in answers begin with it.
 PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 HTTPS: bool = PUBLIC_URL.startswith("https://")
+# Addresses and networks of the proxies whose X-Forwarded-For is believed; "unix" for a Unix socket.
+TRUSTED_PROXIES = TrustedProxies.read(env.list("TRUSTED_PROXIES", []))
 # Local state: the embedded database, local report files, runs of the local runner.
 DATA_DIR: Path = env.path("DATA_DIR", BASE_DIR / "var")
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.INFO)
@@ -81,6 +84,35 @@ LOCAL_RUN_USER: str = env.str("LOCAL_RUN_USER", "nobody")
 # Limits of its submissions: memory where no GPU is used, processes where it has its own user.
 LOCAL_MEMORY_BYTES: int = env.int("LOCAL_MEMORY_BYTES", 4 * 2**30)
 LOCAL_PROCESSES: int = env.int("LOCAL_PROCESSES", 512)
+
+# --- Modal: docs/modal.md. Only the dispatcher's environment holds the token ---
+MODAL_APP_NAME: str = env.str("MODAL_APP_NAME", "kernelbot")
+MODAL_ENVIRONMENT: str = env.str("MODAL_ENVIRONMENT", "")
+# The name of this deployment, as its app is tagged: no two of them may share an app.
+MODAL_DEPLOYMENT: str = env.str("MODAL_DEPLOYMENT", "")
+# Whether submissions are cut off from the network; it must agree with what was deployed.
+MODAL_BLOCK_NETWORK: bool = env.bool("MODAL_BLOCK_NETWORK", False)
+MODAL_TOKEN_ID: str = env.str("MODAL_TOKEN_ID", "")
+MODAL_TOKEN_SECRET: str = env.str("MODAL_TOKEN_SECRET", "")
+
+# --- Who may ask ---
+# Of the admin API (`Authorization: Bearer …`); where it is not set, that API is off.
+ADMIN_TOKEN: str = env.str("ADMIN_TOKEN", "").strip()
+# Providers at which people sign in to the activation page; one without id and secret is not offered.
+DISCORD_CLIENT_ID: str = env.str("DISCORD_CLIENT_ID", "").strip()
+DISCORD_CLIENT_SECRET: str = env.str("DISCORD_CLIENT_SECRET", "").strip()
+DISCORD_URL: str = env.str("DISCORD_URL", "https://discord.com").rstrip("/")
+GITHUB_CLIENT_ID: str = env.str("GITHUB_CLIENT_ID", "").strip()
+GITHUB_CLIENT_SECRET: str = env.str("GITHUB_CLIENT_SECRET", "").strip()
+GITHUB_URL: str = env.str("GITHUB_URL", "https://github.com").rstrip("/")
+GITHUB_API_URL: str = env.str("GITHUB_API_URL", "https://api.github.com").rstrip("/")
+# How long a provider may take over one sign-in.
+PROVIDER_LIMIT_S: float = env.float("PROVIDER_LIMIT_S", 10)
+# How long an id that /auth/init issued can be activated; then it is forgotten.
+ACTIVATION_LIMIT_S: float = env.float("ACTIVATION_LIMIT_S", 3600)
+# Registrations and sign-ins begun by one address, and ids tried by one person.
+AUTH_RATE: str = env.str("AUTH_RATE", "20/m")
+ACTIVATION_RATE: str = env.str("ACTIVATION_RATE", "10/m")
 
 # --- Time limits in seconds; architecture.md says why, checks.py holds their order ---
 COMPILE_LIMIT_S: float = env.float("COMPILE_LIMIT_S", 120)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-RUNNERS = ("local", "recorded", "fake")
+RUNNERS = ("modal", "local", "recorded", "fake")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

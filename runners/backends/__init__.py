@@ -7,6 +7,10 @@ from runners.backends.base import Runner
 
 def make_runner(name: str) -> Runner:
     """A runner of this name; raises LookupError when there is none."""
+    if name == "modal":
+        from runners.backends.modal_runner import ModalRunner
+
+        return ModalRunner()
     if name == "local":
         from runners.backends.local import LocalRunner
 
