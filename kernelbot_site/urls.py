@@ -18,5 +18,6 @@ handler500 = "kernelbot_site.errors.server_error"
 urlpatterns = [
     path("operators/", admin.site.urls),
     path("ready", ready),
+    path("", include("leaderboards.identity.urls")),
     path("", include("profiling.api.urls")),
 ]

@@ -1,8 +1,13 @@
-"""Who asks: a person by the id of their CLI, or an operator by the session of the admin site."""
+"""Who asks: a person by a client id, or an operator by the session of the admin site.
+
+The guards of wire-contract.md, 1.3: *cli-only* is CliIdAuthentication, *user* is
+ClientIdAuthentication, *optional user* is OptionalClientId; *admin* is in operator_token.py.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import ClassVar
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -13,6 +18,7 @@ from leaderboards.models import ClientId, PopcornUser, digest_client_id
 from runners.exceptions import ServiceError
 
 CLI_HEADER = "X-Popcorn-Cli-Id"
+WEB_HEADER = "X-Web-Auth-Id"
 LAST_USED_EVERY = timedelta(minutes=1)
 
 
@@ -21,28 +27,50 @@ class MissingClientId(ServiceError):
 
 
 class CliIdAuthentication(BaseAuthentication):
-    """The *cli-only* guard (wire-contract.md, 1.3). `request.auth` is the ClientId."""
+    """The *cli-only* guard. `request.auth` is the ClientId."""
 
-    def authenticate(self, request: Request) -> tuple[PopcornUser, ClientId]:
-        sent = request.headers.get(CLI_HEADER, "")
-        if not sent:
+    # The first of these headers that was sent decides, whatever else was sent.
+    accepted: ClassVar[dict[str, ClientId.Kind]] = {CLI_HEADER: ClientId.Kind.CLI}
+    required: ClassVar[bool] = True
+
+    def authenticate(self, request: Request) -> tuple[PopcornUser, ClientId] | None:
+        for header, kind in self.accepted.items():
+            if sent := request.headers.get(header, ""):
+                return _identify(sent, kind)
+        if self.required:
             raise MissingClientId(f"the header {CLI_HEADER} is missing: register the CLI first")
-        found = (
-            ClientId.objects.valid()
-            .filter(kind=ClientId.Kind.CLI, digest=digest_client_id(sent), user__is_active=True)
-            .select_related("user")
-            .first()
-        )
-        if found is None or found.user is None:
-            raise AuthenticationFailed(
-                "this CLI id is not known, not activated or revoked: register the CLI again"
-            )
-        _note_use(found)
-        return found.user, found
+        return None
 
     def authenticate_header(self, request: Request) -> str:
         """Without a scheme DRF would answer 403."""
         return "Popcorn-Cli-Id"
+
+
+class ClientIdAuthentication(CliIdAuthentication):
+    """The *user* guard: a browser's id wins over a CLI's. `request.auth.kind` says which it was."""
+
+    accepted = {WEB_HEADER: ClientId.Kind.WEB, CLI_HEADER: ClientId.Kind.CLI}
+
+
+class OptionalClientId(ClientIdAuthentication):
+    """The *optional user* guard: without a header `request.user` is None; a wrong id is a 401."""
+
+    required = False
+
+
+def _identify(sent: str, kind: ClientId.Kind) -> tuple[PopcornUser, ClientId]:
+    found = (
+        ClientId.objects.valid()
+        .filter(kind=kind, digest=digest_client_id(sent), user__is_active=True)
+        .select_related("user")
+        .first()
+    )
+    if found is None or found.user is None:
+        raise AuthenticationFailed(
+            f"this {kind.upper()} id is not known, not activated or revoked: register again"
+        )
+    _note_use(found)
+    return found.user, found
 
 
 def person(request: Request) -> PopcornUser:

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django_ratelimit.core import get_usage
 
-from leaderboards.api.context import peer_address
+from leaderboards.api.client_address import address_key, client_address
 from leaderboards.models import FloodRefusal, PopcornUser
 from runners.exceptions import ServiceError
 
@@ -21,7 +21,8 @@ def limit_flood(request: HttpRequest, *, route: str, rate: str, user: PopcornUse
 
     `rate` is django-ratelimit's, "30/m". Raises TooManyRequests beyond it.
     """
-    identity = f"user:{user.user_id}" if user else f"address:{peer_address(request)}"
+    address = address_key(client_address(request))
+    identity = f"user:{user.user_id}" if user else f"address:{address}"
     usage = get_usage(
         request, group=route, key=lambda _group, _request: identity, rate=rate, increment=True
     )

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import path, register_converter
-from django.urls.converters import StringConverter
+from django.urls import path
 
+from leaderboards.api import converters  # noqa: F401  registers <name:…>
 from profiling.api.views import ProfileRequestViewSet, ProfileViewSet
-
-
-class NameConverter(StringConverter):
-    """One segment of a sane length; a longer one names nothing."""
-
-    regex = r"[^/\x00]{1,200}"
-
-
-register_converter(NameConverter, "name")
 
 _request = "api/profile-requests/<uuid:pk>/"
 _capture = f"{_request}captures/<int:index>/"
