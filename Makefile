@@ -46,7 +46,7 @@ test-services: .venv/dev.done  ## the tests against PostgreSQL; needs TEST_DATAB
 check: .venv/dev.done  ## lint, format, types, import contracts, deployment and migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy .
+	$(PRODUCTION) $(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py makemigrations --check --dry-run

@@ -41,8 +41,14 @@ def find_local_gpu() -> dict[str, Any] | None:
     if answer.returncode != 0 or not name:
         return None
     sm = capability.replace(".", "").strip()
-    # "NVIDIA H200" is offered as H200; Hopper's kernels want its architecture-specific features.
-    return {"name": name.split()[1], "runner": "local", "sm": f"{sm}a" if sm == "90" else sm}
+    # Hopper's kernels want its architecture-specific features.
+    return {"name": short_name(name), "runner": "local", "sm": f"{sm}a" if sm == "90" else sm}
+
+
+def short_name(name: str) -> str:
+    """As competitions call it: "NVIDIA A100-SXM4-80GB" is A100, "NVIDIA GeForce RTX 4090" RTX4090."""
+    words = [word for word in name.split() if word not in ("NVIDIA", "Tesla", "GeForce", "Quadro")]
+    return "".join(words[:2]) if words[0] == "RTX" else words[0].partition("-")[0]
 
 
 def gpu_types_here() -> dict[str, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import transaction
 
-from leaderboards.actions import create_cli_id
-from leaderboards.models import Leaderboard, PopcornUser
+from leaderboards.actions import change_leaderboard, register_operator, register_submitter
+from leaderboards.models import Leaderboard
 from leaderboards.problem_sync import sync_problems
 
 EXAMPLES = settings.BASE_DIR / "examples"
@@ -44,21 +43,17 @@ def offer_local_gpus() -> None:
     for board in Leaderboard.objects.existing():
         missing = [name for name in here if name not in board.gpu_types]
         if missing and "CPU" not in board.gpu_types:
-            board.gpu_types = [*board.gpu_types, *missing]
-            board.save(update_fields=["gpu_types"])
+            offered = {"gpu_types": [*board.gpu_types, *missing]}
+            change_leaderboard(board, actor=None, changes=offered)
 
 
 def read_or_make_credentials(path: Path) -> Credentials:
     if path.exists():
         return Credentials(**json.loads(path.read_text()))
     with transaction.atomic():
-        author = PopcornUser.objects.create_user(username="author", display_name="Kernel Author")
-        made = Credentials(
-            cli_id=create_cli_id(author),
-            operator="operator",
-            operator_password=secrets.token_urlsafe(12),
-        )
-        PopcornUser.objects.create_superuser(made.operator, password=made.operator_password)
+        _, cli_id = register_submitter("author")
+        operator, password = register_operator("operator")
+        made = Credentials(cli_id, operator.username, password)
         with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             json.dump(asdict(made), file)
     return made
