@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from runners.artifacts import store_artifact
+from runners.artifacts import ArtifactConflict, store_artifact
 from runners.dispatcher.flight import Flight
 from runners.exceptions import LostRace, RunnerFault
 from runners.gpu import envelope
@@ -54,6 +54,14 @@ async def collect(flight: Flight, path: Path) -> float | None:
             kind="bad_envelope",
             message=f"What came back from the GPU could not be read, which is not the "
             f"submission's fault ({error}). Send it again; if this comes back, tell the operators.",
+        )
+    except ArtifactConflict:
+        logger.exception("%s: the provider gave another result than before", job)
+        await flight.end(
+            JobStatus.FAILED,
+            kind="result_changed",
+            message="The GPU provider gave two different results for this run, which is not the "
+            "submission's fault. Send it again.",
         )
     except Exception:
         logger.exception("the result of %s could not be kept", job)

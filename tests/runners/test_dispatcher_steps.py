@@ -307,6 +307,25 @@ def test_the_result_of_another_job_is_refused(dispatcher, add_job, fake, tmp_pat
     assert not job.artifacts.exists()
 
 
+def test_a_result_that_changes_after_it_was_stored_is_refused(
+    dispatcher, add_job, fake, handler, monkeypatch
+):
+    """FR-32: what was stored stays as it is."""
+    with monkeypatch.context() as patched:
+        patched.setattr(handler, "keep_results", None)
+        job = dispatcher.until(add_job(), S.COLLECTING)
+        dispatcher.step()
+    stored = [artifact.sha256 for artifact in job.artifacts.all()]
+    run = fake.root / "runs" / job.external_id
+    fake.plan(Plan(archive=str(run / "config.json")))
+    (run / "result.envelope").unlink()
+
+    dispatcher.until(job, S.FAILED)
+
+    assert job.failure_kind == "result_changed"
+    assert [artifact.sha256 for artifact in job.artifacts.all()] == stored
+
+
 def test_a_result_that_is_too_large_is_not_read(dispatcher, add_job, fake, settings):
     settings.ENVELOPE_MAX_BYTES = 100
 
