@@ -30,8 +30,8 @@ def read_or_make_secret(path: Path) -> str:
     return path.read_text()
 
 
-def find_local_gpu() -> dict[str, Any] | None:
-    """The first GPU of this machine as a GPU type, if `ncu` is here to profile on it."""
+def find_local_gpu() -> tuple[str, dict[str, Any]] | None:
+    """Name and fields of the first GPU of this machine, if `ncu` is here to profile on it."""
     nvidia_smi = shutil.which("nvidia-smi")
     if nvidia_smi is None or shutil.which("ncu") is None:
         return None
@@ -42,7 +42,7 @@ def find_local_gpu() -> dict[str, Any] | None:
         return None
     sm = capability.replace(".", "").strip()
     # Hopper's kernels want its architecture-specific features.
-    return {"name": short_name(name), "runner": "local", "sm": f"{sm}a" if sm == "90" else sm}
+    return short_name(name), {"runner": "local", "sm": f"{sm}a" if sm == "90" else sm}
 
 
 def short_name(name: str) -> str:
@@ -58,7 +58,8 @@ def gpu_types_here() -> dict[str, dict[str, Any]]:
     if gpu is None:
         types["B200"] = {"runner": "recorded", "sm": "100", "ncu": True, "max_in_flight": 4}
     else:
-        types[gpu.pop("name")] = gpu | {"ncu": True}
+        name, fields = gpu
+        types[name] = fields | {"ncu": True}
     return types
 
 
