@@ -96,6 +96,22 @@ class BenchmarkIndexOutOfRange(SubmissionRefused):
     code = "benchmark_index_out_of_range"
 
 
+class UnknownMode(SubmissionRefused):
+    code = "unknown_mode"
+
+
+class NotAccepting(SubmissionRefused):
+    """An operator has stopped the taking of submissions for a while."""
+
+    code = "not_accepting"
+    http_status = 503
+
+
+class HourlyLimitReached(SubmissionRefused):
+    code = "hourly_limit"
+    http_status = 429
+
+
 class BadLeaderboard(ServiceError):
     code = "bad_leaderboard"
 

@@ -7,6 +7,7 @@ its section 20 puts right. Nothing is written here: whoever calls records what c
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,9 +15,9 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from leaderboards import exceptions
+from leaderboards import access, exceptions
 from leaderboards.directives import read_directives
-from leaderboards.models import Leaderboard, PopcornUser, TaskRevision
+from leaderboards.models import ClientId, Leaderboard, PopcornUser, TaskRevision
 from leaderboards.models.tasks import name_form
 from leaderboards.task_definition import TaskDefinition
 from runners.gpu.contract import Mode
@@ -58,12 +59,15 @@ def prepare(
     file_name: str,
     content: bytes,
     benchmark_index: int | None = None,
+    via: ClientId.Kind = ClientId.Kind.CLI,
+    ignore_deadline: bool = False,
     now: datetime | None = None,
 ) -> Prepared:
     """Check everything that can be known before a GPU is asked.
 
     Names are taken in any case, and the GPU of the path wins over a directive's. `benchmark_index`
-    is of profile mode. Raises a SubmissionRefused that says what to do about it.
+    is of profile mode, `via` the kind of id that the person came with; operators may submit after
+    the deadline. Raises a SubmissionRefused that says what to do about it.
     """
     if mode == Mode.PROFILE:
         require_profilable(gpu_name)
@@ -80,7 +84,9 @@ def prepare(
             f"the file's !POPCORN directive names leaderboard {directed_to[:64]!r}, "
             f"but it was sent to {board.name!r}"
         )
-    _require_open(board, user, now or timezone.now())
+    access.require_submitter(board, user, via)
+    if not ignore_deadline:
+        _require_before_deadline(board, now or timezone.now())
     if board.current_revision is None:
         raise exceptions.NoTask(f"leaderboard {board.name!r} has no task yet")
     return Prepared(
@@ -102,6 +108,17 @@ def find_leaderboard(name: str) -> Leaderboard:
         return Leaderboard.objects.existing().select_related("current_revision").get(name=wanted)
     except (ValidationError, Leaderboard.DoesNotExist) as error:
         raise exceptions.UnknownLeaderboard(f"there is no leaderboard {name[:64]!r}") from error
+
+
+def read_mode(word: str) -> Mode:
+    """A mode by its word in any case. Raises UnknownMode."""
+    try:
+        return Mode(word.lower())
+    except ValueError as error:
+        private = "private submissions are not offered here, " if word.lower() == "private" else ""
+        raise exceptions.UnknownMode(
+            f"{private}the mode must be one of: {_listed(list(Mode))}; got {word[:32]!r}"
+        ) from error
 
 
 def require_profilable(gpu_name: str) -> GpuType:
@@ -170,11 +187,7 @@ def base_name(file_name: str) -> str:
     return name
 
 
-def _require_open(board: Leaderboard, user: PopcornUser, now: datetime) -> None:
-    if board.visibility == Leaderboard.Visibility.CLOSED and not user.is_staff:
-        raise exceptions.LeaderboardClosed(
-            f"leaderboard {board.name!r} is closed: only operators may submit to it"
-        )
+def _require_before_deadline(board: Leaderboard, now: datetime) -> None:
     if now > board.deadline:
         raise exceptions.DeadlinePassed(
             f"the deadline of leaderboard {board.name!r} passed on "
@@ -210,5 +223,5 @@ def select_benchmarks(
     return (benchmark_index,)
 
 
-def _listed(names: tuple[str, ...] | list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"

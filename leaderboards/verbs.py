@@ -1,8 +1,11 @@
-"""The closed list of what the audit trail says of people and leaderboards."""
+"""The closed lists of what the audit trail says of people, leaderboards and submissions."""
 
 from __future__ import annotations
 
 from django.db import models
+
+from runners.models import JobEvent
+from runners.states import JobStatus
 
 
 class Verb(models.TextChoices):
@@ -17,3 +20,38 @@ class Verb(models.TextChoices):
     CLI_ID_ISSUED = "user.cli_id_issued"
     CLI_ID_ACTIVATED = "user.cli_id_activated"
     CLIENT_ID_REVOKED = "user.client_id_revoked"
+
+
+class SubmissionVerb(models.TextChoices):
+    # What somebody asked for.
+    ACCEPTED = "submission.accepted"
+    REFUSED = "submission.refused"
+    DELETED = "submission.deleted"
+    # What became of it: the secret pass follows a good public one; one row per move of a job.
+    SECRET_PASS_QUEUED = "submission.secret_pass_queued"  # noqa: S105
+    STARTING = "submission.starting"
+    STARTED = "submission.started"
+    REQUEUED = "submission.requeued"
+    COLLECTING = "submission.collecting"
+    SUCCEEDED = "submission.succeeded"
+    FAILED = "submission.failed"
+    TIMED_OUT = "submission.timed_out"
+    CANCELLED = "submission.cancelled"
+    PURGED = "submission.purged"
+
+
+_OF_MOVE = {
+    JobStatus.QUEUED: SubmissionVerb.REQUEUED,
+    JobStatus.STARTING: SubmissionVerb.STARTING,
+    JobStatus.RUNNING: SubmissionVerb.STARTED,
+    JobStatus.COLLECTING: SubmissionVerb.COLLECTING,
+    JobStatus.SUCCEEDED: SubmissionVerb.SUCCEEDED,
+    JobStatus.FAILED: SubmissionVerb.FAILED,
+    JobStatus.TIMED_OUT: SubmissionVerb.TIMED_OUT,
+    JobStatus.CANCELLED: SubmissionVerb.CANCELLED,
+}
+
+
+def for_move(event: JobEvent) -> SubmissionVerb:
+    """How the audit trail calls a change of the status of a submission's job."""
+    return _OF_MOVE[JobStatus(event.to_status)]

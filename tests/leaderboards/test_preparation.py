@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from leaderboards.exceptions import SubmissionRefused
-from leaderboards.models import Leaderboard
-from leaderboards.preparation import Prepared, prepare
+from leaderboards.models import ClientId, Invite, Leaderboard
+from leaderboards.preparation import Prepared, prepare, read_mode
 from runners.gpu.contract import Mode
 
 GOOD = b"def custom_kernel(data):\n    return data\n"
@@ -179,18 +179,45 @@ def test_a_submission_after_the_deadline_is_refused_and_one_at_it_is_not(send, r
     deadline = rowsum.deadline
 
     assert send(now=deadline).leaderboard == rowsum
-    assert refusal(send, now=deadline + timedelta(seconds=1))[:2] == ("deadline_passed", 400)
+    late = deadline + timedelta(seconds=1)
+    assert refusal(send, now=late)[:2] == ("deadline_passed", 400)
+    assert send(now=late, ignore_deadline=True).leaderboard == rowsum
 
 
-def test_a_closed_leaderboard_takes_submissions_of_operators_only(send, rowsum, olga):
+@pytest.fixture
+def invited(rowsum, alice):
+    """rowsum is closed, and alice has claimed an invite to it."""
     rowsum.visibility = Leaderboard.Visibility.CLOSED
     rowsum.save()
+    invite = Invite.objects.create(code="c" * 16, claimed_by=alice, claimed_at=timezone.now())
+    invite.leaderboards.add(rowsum)
+    return invite
 
-    code, status, message = refusal(send)
+
+def test_a_closed_leaderboard_takes_submissions_of_the_invited_and_of_operators(
+    send, invited, bob, olga, make_leaderboard
+):
+    other = make_leaderboard("other", visibility="closed")
+
+    assert send().leaderboard == send(user=olga).leaderboard
+    for changes in ({"user": bob}, {"leaderboard_name": other.name}):
+        code, status, message = refusal(send, **changes)
+        assert (code, status) == ("closed_leaderboard", 403)
+        assert "invite" in message
+
+
+def test_a_closed_leaderboard_takes_nothing_from_a_browser(send, invited):
+    code, status, message = refusal(send, via=ClientId.Kind.WEB)
 
     assert (code, status) == ("closed_leaderboard", 403)
-    assert "only operators" in message
-    assert send(user=olga).leaderboard == rowsum
+    assert "CLI" in message
+
+
+def test_a_revoked_invite_opens_nothing(send, invited):
+    invited.revoked_at = timezone.now()
+    invited.save()
+
+    assert refusal(send)[:2] == ("closed_leaderboard", 403)
 
 
 def test_a_deleted_leaderboard_is_unknown(send, rowsum):
@@ -260,3 +287,17 @@ def test_a_task_without_benchmarks_is_not_profiled(send, make_leaderboard):
     make_leaderboard("testsonly", task={"benchmarks": ()})
 
     assert refusal(send, leaderboard_name="testsonly")[:2] == ("no_benchmarks", 400)
+
+
+@pytest.mark.parametrize("word", ["test", "Benchmark", "LEADERBOARD", "profile"])
+def test_a_mode_is_read_in_any_case(word):
+    assert read_mode(word) == word.lower()
+
+
+@pytest.mark.parametrize("word", ["private", "Private", "script", "", "tes"])
+def test_another_mode_is_refused_with_those_that_are_offered(word):
+    code, status, message = refusal(lambda: read_mode(word))
+
+    assert (code, status) == ("unknown_mode", 400)
+    assert "test, benchmark, leaderboard, profile" in message
+    assert ("private" in message) == (word.lower() == "private")
