@@ -1,4 +1,8 @@
-"""python -S -m runners.gpu CONFIG RESULT: run the job of a config file, write its envelope."""
+"""python -S -m runners.gpu CONFIG RESULT: run the job of a config file, write its envelope.
+
+ncu, nvcc and nvidia-smi are taken from PATH, and python3 for evaluators too, unless the
+environment variable KERNELBOT_PYTHON names another.
+"""
 
 from __future__ import annotations
 

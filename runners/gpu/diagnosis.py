@@ -89,8 +89,8 @@ def notes_of(evidence: Evidence) -> Iterator[Note]:
     if evidence.timed_out:
         yield Note(
             kind=NoteKind.TIME_LIMIT_REACHED,
-            message=f"Partial: the time limit ended the capture after {evidence.launches} "
-            f"launches. {_slow_text(evidence)}",
+            message=f"Partial: the time limit ended the capture. Launches captured before: "
+            f"{evidence.launches}. {_slow_text(evidence)}",
         )
     if evidence.launches >= ncu.launch_count(evidence.options):
         yield Note(
@@ -101,8 +101,8 @@ def notes_of(evidence: Evidence) -> Iterator[Note]:
     if evidence.framing and (graphs := evidence.framing.graph_results):
         yield Note(
             kind=NoteKind.GRAPH_LAUNCHES,
-            message=f"The report holds {graphs} CUDA graphs that were profiled as a whole, and "
-            f"{evidence.launches} kernel launches. Kernel filters do not apply to graphs.",
+            message=f"CUDA graphs that were profiled as a whole: {graphs}. Single kernel launches: "
+            f"{evidence.launches}. Kernel filters do not apply to graphs.",
         )
     if evidence.verdict is None:
         yield Note(kind=NoteKind.NO_VERDICT, message="The evaluator gave no verdict in this run.")
@@ -114,7 +114,7 @@ def notes_of(evidence: Evidence) -> Iterator[Note]:
     if errors := evidence.profiler_errors:
         yield Note(
             kind=NoteKind.PROFILER_ERRORS,
-            message=f"ncu reported {len(errors)} errors, the first: {errors[0]}",
+            message=f"Errors that ncu reported: {len(errors)}. The first: {errors[0]}",
         )
     elif evidence.evaluator_exit_code not in SUCCESS_EXIT_CODES and not evidence.timed_out:
         yield Note(
