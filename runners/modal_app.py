@@ -66,12 +66,16 @@ image = (
     .add_local_dir(HERE / "gpu", "/root/runners/gpu", ignore=["**/__pycache__", "**/*.pyc"])
 )
 
+deployment = os.environ.get("MODAL_DEPLOYMENT", "")
+if modal.is_local() and not deployment:
+    # Two deployments that share an app would end each other's runs.
+    raise SystemExit("set MODAL_DEPLOYMENT to the name of this deployment, as its server has it")
+
 app = modal.App(
     os.environ.get("MODAL_APP_NAME", "kernelbot"),
     image=image,
-    # No deployment without a name of its own: two that share an app would end each other's runs.
     tags=app_tags(
-        deployment=os.environ["MODAL_DEPLOYMENT"] if modal.is_local() else "deployed",
+        deployment=deployment or "known-where-it-was-deployed",
         ncu_version=NCU_VERSION,
         max_containers=MAX_CONTAINERS,
     ),

@@ -113,13 +113,14 @@ def _limits(gpu: str, info: modal.types.FunctionInfo, tags: dict[str, str]) -> l
                 f"JOB_LIMIT_S that needs {needed:g} s.",
             )
         )
-    if int(tags.get("max-containers", 0)) < settings.GPU_TYPES[gpu].max_in_flight:
+    containers, in_flight = tags.get("max-containers", ""), settings.GPU_TYPES[gpu].max_in_flight
+    if not containers.isdecimal() or int(containers) < in_flight:
         found.append(
             Finding(
                 kind="modal_too_few_containers",
-                message=f"GPU_TYPES lets {settings.GPU_TYPES[gpu].max_in_flight} jobs of {gpu} run "
-                f"at once, the deployed function {tags.get('max-containers', 'unknown')}: jobs "
-                "would wait at Modal and be shown as running.",
+                message=f"GPU_TYPES lets {in_flight} jobs of {gpu} run at once, the deployed "
+                f"function {containers or 'does not say how many'}: jobs would wait at Modal and "
+                "be shown as running.",
                 stops=False,
             )
         )

@@ -19,7 +19,7 @@ PIECE = 2**16
 
 @dataclass(kw_only=True)
 class Serving:
-    """`head` (hex) and then zeros up to `size` when there is no file.
+    """The stored file, else `head` (hex) and then zeros up to `size`.
 
     `pace_s` is slept before each piece; after `break_after` bytes the connection is cut;
     `stall_after` bytes it stays open and sends nothing more; `claimed` is a Content-Length that is
@@ -27,6 +27,7 @@ class Serving:
     """
 
     size: int = 0
+    stored: bool = False
     head: str = ""
     status: int = 200
     pace_s: float = 0
@@ -52,7 +53,7 @@ class Blobs:
             async for piece in request.content.iter_chunked(PIECE):
                 digest.update(piece)
                 out.write(piece)
-        Serving(size=path.stat().st_size).save(path)
+        Serving(size=path.stat().st_size, stored=True).save(path)
         return web.Response(headers={"ETag": f'"{digest.hexdigest()}"'})
 
     async def get(self, request: web.Request) -> web.StreamResponse:
@@ -75,7 +76,7 @@ class Blobs:
 
 
 async def _contents(path: Path, serving: Serving) -> AsyncIterator[bytes]:
-    if path.exists():
+    if serving.stored:
         with path.open("rb") as source:
             while piece := source.read(PIECE):
                 yield piece

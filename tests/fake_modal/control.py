@@ -22,6 +22,7 @@ class Control:
         return [
             web.post("/control/fault", self.fault),
             web.post("/control/faults/clear", self.clear_faults),
+            web.post("/control/reset", self.reset),
             web.post("/control/finish/{id}", self.finish),
             web.post("/control/call/{id}", self.change_call),
             web.post("/control/blob", self.blob),
@@ -35,6 +36,10 @@ class Control:
 
     async def clear_faults(self, _: web.Request) -> web.Response:
         self.plane.faults.clear()
+        return web.json_response({})
+
+    async def reset(self, _: web.Request) -> web.Response:
+        self.plane.reset()
         return web.json_response({})
 
     async def finish(self, request: web.Request) -> web.Response:
@@ -59,7 +64,7 @@ class Control:
         serving = Serving(**json.loads(request.query.get("serving", "{}")))
         if content:
             path.write_bytes(content)
-            serving.size = len(content)
+            serving.size, serving.stored = len(content), True
         serving.save(path)
         return web.json_response({"blob_id": blob_id})
 

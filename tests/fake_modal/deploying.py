@@ -22,6 +22,14 @@ class Deploying(Rpcs):
         self.blob_url = blob_url
         self.precreated: dict[tuple[str, str], str] = {}
 
+    def reset(self) -> None:
+        """Forget all that was deployed, called and asked."""
+        self.faults.clear()
+        self.counts.clear()
+        self.requests.clear()
+        self.precreated.clear()
+        self.state.forget()
+
     async def EnvironmentGetOrCreate(self, message, _):
         return api_pb2.EnvironmentGetOrCreateResponse(
             environment_id="en-1",

@@ -57,6 +57,13 @@ class FakeModal:
         self.process.stdout.close()
         self.control.close()
 
+    def be_as_new(self) -> None:
+        """Running, without faults, calls and functions, whatever the last test did to it."""
+        if self.process.poll() is not None:
+            self.start()
+        self.thaw()
+        self._post("/reset", {})
+
     def freeze(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
 

@@ -88,6 +88,13 @@ class State:
         # Mount id to {name in the container: sha256 of the file in mounted/}.
         self.mounts: dict[str, dict[str, str]] = _load(root / "mounts.json", {})
 
+    def forget(self) -> None:
+        for known in (self.calls, self.functions, self.apps, self.mounts):
+            known.clear()
+        for path in (self.root / "calls").iterdir():
+            path.unlink()
+        self.save_deployed()
+
     def new_call(self, function_id: str, item: api_pb2.FunctionInput, key: str) -> Call:
         """A call; the same one again for a key that was seen."""
         for call in self.calls.values():

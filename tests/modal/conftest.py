@@ -79,16 +79,22 @@ def as_cbor(body: bytes) -> bytes:
     return cbor2.dumps(body)
 
 
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeModal]:
-    """A fake with the function of the B200, to which this process's client is pointed."""
-    made = FakeModal(tmp_path / "modal")
-    for name, value in made.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MODAL_MAX_THROTTLE_WAIT", "3")
-    deploy_function(made)
+@pytest.fixture(scope="session")
+def fake_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeModal]:
+    made = FakeModal(tmp_path_factory.mktemp("modal"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def fake(fake_process: FakeModal, monkeypatch: pytest.MonkeyPatch) -> FakeModal:
+    """A fake with the function of the B200, to which this process's client is pointed."""
+    fake_process.be_as_new()
+    for name, value in fake_process.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MODAL_MAX_THROTTLE_WAIT", "3")
+    deploy_function(fake_process)
+    return fake_process
 
 
 @pytest.fixture
@@ -133,7 +139,7 @@ def modal_settings(settings, tmp_path):
     settings.DATA_DIR = tmp_path / "data"
     settings.GPU_TYPES = {
         name: GpuType(name=name, runner="modal", sm=sm, ncu=True, max_in_flight=4)
-        for name, sm in (("B200", "100"), ("H100", "90a"))
+        for name, sm in (("B200", "100"), ("H100", "90a"), ("L4", "89"))
     }
     return settings
 
@@ -143,5 +149,4 @@ def modal(fake: FakeModal, wait, modal_settings, monkeypatch) -> Iterator[Modal]
     monkeypatch.setattr("runners.backends.modal_runner.POLL_WAIT_S", 0.2)
     runner = ModalRunner()
     yield Modal(runner, fake, wait)
-    fake.clear_faults() if fake.process.poll() is None else None
     wait(runner.client.close())

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import json
 import resource
-
-import pytest
 
 from runners.backends.base import Finished, Pending
 from runners.gpu import envelope
@@ -45,12 +43,12 @@ def test_a_large_config_and_a_large_result_go_by_blob(modal, tmp_path):
     assert modal.poll(call_id).envelope.read_bytes() == body
 
 
-@pytest.mark.parametrize("size", [0, 1, 23, 24, 255, 256, 65_535, 65_536, 3_000_000])
-def test_a_byte_string_of_any_length_is_taken_whole(modal, size):
-    call_id = modal.start()
-    modal.fake.finish_with_blob(call_id, as_cbor(bytes(size)))
+def test_a_byte_string_of_any_length_is_taken_whole(modal):
+    for size in (0, 1, 23, 24, 255, 256, 65_535, 65_536, 3_000_000):
+        call_id = modal.start()
+        modal.fake.finish_with_blob(call_id, as_cbor(bytes(size)))
 
-    assert modal.poll(call_id).envelope.stat().st_size == size
+        assert modal.poll(call_id).envelope.stat().st_size == size
 
 
 def test_news_ends_the_wait_at_once(modal, tmp_path, monkeypatch):
@@ -59,8 +57,6 @@ def test_news_ends_the_wait_at_once(modal, tmp_path, monkeypatch):
     body = make_envelope(tmp_path)
 
     async def poll_while_it_ends():
-        import asyncio
-
         poll = asyncio.create_task(modal.runner.poll(call_id))
         await asyncio.sleep(0.3)
         await asyncio.to_thread(modal.fake.finish, call_id, as_cbor(body))
@@ -121,12 +117,10 @@ def test_the_queue_depth_is_what_was_known_and_nobody_waits_for_it(modal):
     modal.fake.thaw()
 
     async def until_known():
-        import asyncio
-
         async with asyncio.timeout(20):
-            while (depth := await modal.runner.queue_depth("B200")) is None:
+            while (depth := await modal.runner.queue_depth("B200")) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         return depth
 
     assert modal.wait(until_known()) == 1
-    assert json.dumps(modal.fake.state()["counts"]["FunctionGetCurrentStats"]) == "1"
+    assert modal.fake.state()["counts"]["FunctionGetCurrentStats"] == 1
