@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery, UUIDField
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -76,7 +76,7 @@ class ArtifactAdmin(ShownAdmin):
             super()
             .get_queryset(request)
             .annotate(
-                of_request=Subquery(capture.values("request")[:1]),
+                of_request=Subquery(capture.values("request")[:1], output_field=UUIDField()),
                 of_benchmark=Subquery(capture.values("benchmark_index")[:1]),
             )
         )

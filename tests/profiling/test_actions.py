@@ -7,7 +7,7 @@ from leaderboards.audit import NO_REQUEST, RequestContext
 from leaderboards.exceptions import BenchmarkIndexOutOfRange, SubmissionRefused, UnknownLeaderboard
 from leaderboards.models import AuditEvent, Submission, SubmissionSource
 from profiling import actions
-from profiling.actions import ProfileOrder, Refusal
+from profiling.actions import Refusal
 from profiling.exceptions import GpuPaused, NotCancellable, NotRerunnable
 from profiling.models import ProfileRequest
 from runners.exceptions import LostRace
@@ -15,24 +15,9 @@ from runners.models import Job
 from runners.pauses import pause_gpu
 from runners.states import JobStatus
 from runners.transitions import move
+from tests.profiling.orders import CLI, SOURCE, an_order, submit
 
-CLI = ProfileRequest.Origin.CLI
 ADMIN = ProfileRequest.Origin.ADMIN
-SOURCE = b"def custom_kernel(data):\n    return data\n"
-
-
-def an_order(**fields) -> ProfileOrder:
-    defaults = {
-        "leaderboard_name": "rowsum",
-        "gpu_name": "B200",
-        "file_name": "submission.py",
-        "content": SOURCE,
-    }
-    return ProfileOrder(**defaults | fields)
-
-
-def submit(actor, **fields) -> ProfileRequest:
-    return actions.submit_request(an_order(**fields), actor=actor, origin=CLI, context=NO_REQUEST)
 
 
 def verbs_of(request: ProfileRequest) -> list[str]:

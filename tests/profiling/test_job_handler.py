@@ -8,9 +8,7 @@ from dataclasses import replace
 import pytest
 from django.utils import timezone
 
-from leaderboards.audit import NO_REQUEST
 from leaderboards.models import AuditEvent, SubmissionSource
-from profiling import actions
 from profiling.job_handler import ProfileJobHandler
 from profiling.models import Capture, ProfileRequest
 from profiling.verbs import Verb, for_move
@@ -27,21 +25,13 @@ from tests.profiling.envelopes import (
     make_archive,
     write_envelope,
 )
+from tests.profiling.orders import submit
 
 
 @pytest.fixture
 def ask(alice, rowsum):
     def make(**options) -> ProfileRequest:
-        order = actions.ProfileOrder(
-            leaderboard_name="rowsum",
-            gpu_name="B200",
-            file_name="submission.py",
-            content=b"pass\n",
-            **options,
-        )
-        return actions.submit_request(
-            order, actor=alice, origin=ProfileRequest.Origin.CLI, context=NO_REQUEST
-        )
+        return submit(alice, **options)
 
     return make
 

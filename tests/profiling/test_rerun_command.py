@@ -6,20 +6,14 @@ import uuid
 import pytest
 from django.core.management import CommandError, call_command
 
-from leaderboards.audit import NO_REQUEST
 from leaderboards.models import AuditEvent
-from profiling import actions
 from profiling.models import ProfileRequest
+from tests.profiling.orders import submit
 
 
 @pytest.fixture
 def request_of_alice(alice, rowsum) -> ProfileRequest:
-    order = actions.ProfileOrder(
-        leaderboard_name="rowsum", gpu_name="H100", file_name="a.py", content=b"pass\n"
-    )
-    return actions.submit_request(
-        order, actor=alice, origin=ProfileRequest.Origin.CLI, context=NO_REQUEST
-    )
+    return submit(alice)
 
 
 def rerun(*ids: object) -> tuple[list[str], str, str]:
