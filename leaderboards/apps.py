@@ -8,3 +8,8 @@ class LeaderboardsConfig(AppConfig):
 
     def ready(self) -> None:
         from leaderboards import checks  # noqa: F401  registers them
+        from leaderboards.job_handler import KINDS, SubmissionJobHandler
+        from runners.handlers import register
+
+        for kind in KINDS:
+            register(kind, SubmissionJobHandler())

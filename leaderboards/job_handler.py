@@ -1,0 +1,94 @@
+"""Jobs of the kinds "test", "benchmark" and "leaderboard": the passes of a submission."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from leaderboards import audit
+from leaderboards.acceptance import queue_secret_pass
+from leaderboards.models import Run, SubmissionJob
+from leaderboards.preparation import select_benchmarks
+from leaderboards.stages import PassFacts, judge_pass, lock_submission
+from leaderboards.task_config import build_job_config
+from leaderboards.verbs import for_move
+from runners.exceptions import RunnerFault
+from runners.gpu.contract import JobConfig, Mode
+from runners.gpu.envelope import Envelope
+from runners.handlers import Results
+from runners.models import Artifact, Job, JobEvent
+from runners.registry import find_gpu
+
+# Profiles have a handler of their own, in the app above.
+KINDS = (Mode.TEST, Mode.BENCHMARK, Mode.LEADERBOARD)
+
+
+class SubmissionJobHandler:
+    """A `runners.handlers.JobHandler`."""
+
+    def build_config(self, job: Job) -> JobConfig:
+        """Raises RunnerFault when what was accepted can no longer be run here."""
+        of = _pass_of(job)
+        submission = of.submission
+        gpu = find_gpu(settings.GPU_TYPES, job.gpu)
+        if gpu is None:
+            raise RunnerFault(
+                f"{job.gpu} is no longer offered here", kind="gpu_not_offered", retryable=False
+            )
+        if submission.source.purged_at is not None:
+            raise RunnerFault(
+                "the source of this submission was deleted", kind="source_deleted", retryable=False
+            )
+        task, mode = submission.revision.definition, Mode(submission.mode)
+        return build_job_config(
+            submission.revision,
+            submission.source.text,
+            job_id=str(job.pk),
+            attempt=job.attempt,
+            mode=mode,
+            gpu=gpu,
+            selected=select_benchmarks(task, mode),
+            seed=submission.leaderboard.secret_seed if of.secret else task.seed,
+            capture=None,
+        )
+
+    def moved(self, job: Job, event: JobEvent) -> None:
+        of = SubmissionJob.objects.select_related("submission").get(job=job)
+        audit.record(
+            for_move(event),
+            of.submission,
+            actor=None,
+            actor_label=event.actor_label,
+            job=str(job.pk),
+            secret=of.secret,
+            attempt=event.attempt,
+            from_status=event.from_status,
+            to_status=event.to_status,
+            reason=event.reason,
+            failure_kind=job.failure_kind,
+        )
+
+    def read_results(self, job: Job, envelope: Envelope) -> Results:
+        facts = judge_pass(_pass_of(job), envelope.outcome)
+        if facts.failure is None:
+            return Results(facts=facts)
+        return Results(
+            facts=facts,
+            failure_kind=facts.failure.kind,
+            failure_message=facts.failure.message,
+        )
+
+    def keep_results(self, job: Job, results: Results, artifacts: dict[str, Artifact]) -> None:
+        """The stages; a good public pass for the leaderboard is followed by the secret one."""
+        facts: PassFacts = results.facts
+        of = _pass_of(job)
+        submission = lock_submission(of)
+        Run.objects.bulk_create(facts.runs)
+        wanted = submission.deleted_at is None and not submission.verdict
+        if submission.mode == Mode.LEADERBOARD and not of.secret and facts.passed and wanted:
+            queue_secret_pass(of)
+
+
+def _pass_of(job: Job) -> SubmissionJob:
+    return SubmissionJob.objects.select_related(
+        "job", "submission__leaderboard", "submission__revision", "submission__source"
+    ).get(job=job)
