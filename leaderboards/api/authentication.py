@@ -19,6 +19,7 @@ from runners.exceptions import ServiceError
 
 CLI_HEADER = "X-Popcorn-Cli-Id"
 WEB_HEADER = "X-Web-Auth-Id"
+SCHEME = "Popcorn-Cli-Id"
 LAST_USED_EVERY = timedelta(minutes=1)
 
 
@@ -43,7 +44,7 @@ class CliIdAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         """Without a scheme DRF would answer 403."""
-        return "Popcorn-Cli-Id"
+        return SCHEME
 
 
 class ClientIdAuthentication(CliIdAuthentication):
@@ -94,3 +95,7 @@ class OperatorSession(BaseAuthentication):
         if isinstance(user, PopcornUser) and user.is_active and user.is_staff:
             return user, None
         return None
+
+    def authenticate_header(self, request: Request) -> str:
+        """DRF asks the first authenticator of a view alone, and a session needs no scheme."""
+        return SCHEME
