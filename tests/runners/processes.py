@@ -108,10 +108,9 @@ class database_in:
 
 
 @pytest.fixture
-def shared_database(request, tmp_path, django_db_blocker):
+def shared_database(request, transactional_db, tmp_path):
     """Its address, for other processes: a file here, or the PostgreSQL of the services."""
     if connections["default"].vendor == "postgresql":
-        request.getfixturevalue("transactional_db")
         at = connections["default"].settings_dict
         port = f":{at['PORT']}" if at["PORT"] else ""
         login = at["USER"] + (f":{at['PASSWORD']}" if at["PASSWORD"] else "")
@@ -119,7 +118,7 @@ def shared_database(request, tmp_path, django_db_blocker):
         return
     path = tmp_path / "kernelbot.sqlite3"
     shutil.copy(request.getfixturevalue("migrated_file"), path)
-    with django_db_blocker.unblock(), database_in(path):
+    with database_in(path):
         yield f"sqlite:///{path}"
 
 
