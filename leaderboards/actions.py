@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
 from leaderboards import audit
+from leaderboards.audit import By
 from leaderboards.exceptions import BadLeaderboard, BadUserName
 from leaderboards.models import (
     ClientId,
@@ -22,19 +23,19 @@ from leaderboards.models import (
 from leaderboards.task_definition import TaskDefinition
 from leaderboards.verbs import Verb
 
-# What `change_leaderboard` may write; visibility has an action of its own in a later issue.
-CHANGEABLE = frozenset(["deadline", "description", "gpu_types"])
+# What `change_leaderboard` may write.
+CHANGEABLE = frozenset(["deadline", "description", "gpu_types", "visibility"])
 
 
 @transaction.atomic
 def create_leaderboard(
     name: str,
     *,
-    actor: PopcornUser | None,
     deadline: datetime,
     gpu_types: tuple[str, ...],
     description: str = "",
     visibility: Leaderboard.Visibility = Leaderboard.Visibility.PUBLIC,
+    **by: Unpack[By],
 ) -> Leaderboard:
     """A leaderboard without a task: `add_revision` gives it one. Raises BadLeaderboard."""
     board = Leaderboard(
@@ -43,7 +44,7 @@ def create_leaderboard(
         deadline=deadline,
         gpu_types=list(gpu_types),
         visibility=visibility,
-        creator=actor,
+        creator=by["actor"],
     )
     try:
         board.full_clean()
@@ -53,7 +54,7 @@ def create_leaderboard(
     audit.record(
         Verb.LEADERBOARD_CREATED,
         board,
-        actor=actor,
+        **by,
         name=name,
         deadline=deadline.isoformat(),
         gpu_types=list(gpu_types),
@@ -64,7 +65,7 @@ def create_leaderboard(
 
 @transaction.atomic
 def change_leaderboard(
-    leaderboard: Leaderboard, *, actor: PopcornUser | None, changes: dict[str, Any]
+    leaderboard: Leaderboard, *, changes: dict[str, Any], **by: Unpack[By]
 ) -> None:
     """Set fields of CHANGEABLE; the audit row has old and new."""
     if unknown := changes.keys() - CHANGEABLE:
@@ -76,7 +77,7 @@ def change_leaderboard(
     audit.record(
         Verb.LEADERBOARD_CHANGED,
         leaderboard,
-        actor=actor,
+        **by,
         name=leaderboard.name,
         before=_jsonable(before),
         after=_jsonable(changes),
@@ -95,7 +96,7 @@ def add_revision(
     repository: str,
     commit: str,
     directory: str,
-    actor: PopcornUser | None,
+    **by: Unpack[By],
 ) -> TaskRevision:
     """Make `definition` the current task. An equal one that was there before is taken again."""
     revision, _ = TaskRevision.objects.get_or_create(
@@ -113,7 +114,7 @@ def add_revision(
     audit.record(
         Verb.TASK_REVISED,
         leaderboard,
-        actor=actor,
+        **by,
         name=leaderboard.name,
         sha256=revision.sha256,
         repository=repository,

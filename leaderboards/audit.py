@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from django.db.models import Model
 
@@ -21,6 +21,17 @@ class RequestContext:
 
 NO_REQUEST = RequestContext()
 SYSTEM_LABEL = "system"
+
+
+class By(TypedDict, total=False):
+    """Who does a deed and where from, as its keyword arguments: `actor` is said even if it is None.
+
+    `actor_label` names who is no person of ours, as the holder of the admin token.
+    """
+
+    actor: Required[PopcornUser | None]
+    actor_label: str
+    context: RequestContext
 
 
 def record(

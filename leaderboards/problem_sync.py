@@ -11,16 +11,17 @@ import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import transaction
 from django.utils import timezone
 
 from leaderboards import actions
+from leaderboards.audit import By
 from leaderboards.checkouts import Provenance, read_provenance
 from leaderboards.exceptions import BadLeaderboard
 from leaderboards.located_yaml import TaskFileError
-from leaderboards.models import Leaderboard, PopcornUser
+from leaderboards.models import Leaderboard
 from leaderboards.task_definition import TaskDefinition
 from leaderboards.task_files import Problem, TaskFile, read_competition, read_task
 from runners.gpu import wire
@@ -46,16 +47,19 @@ class SyncResult:
 def sync_problems(
     directory: Path,
     *,
-    actor: PopcornUser | None,
     force: bool = False,
     problem_set: str | None = None,
+    visibility: Leaderboard.Visibility = Leaderboard.Visibility.PUBLIC,
+    provenance: Provenance | None = None,
+    **by: Unpack[By],
 ) -> SyncResult:
     """Read the competition files of a checkout and make its leaderboards so.
 
     They are in `directory`/problems or in `directory` itself; `problem_set` chooses one by its
-    file name without extension. Nothing outside `directory` is read.
+    file name without extension. Nothing outside `directory` is read. `visibility` is of the
+    leaderboards that come into being; git is asked for a `provenance` that nobody knows.
     """
-    result = SyncResult(provenance=read_provenance(directory))
+    result = SyncResult(provenance=provenance or read_provenance(directory))
     problems = directory / "problems" if (directory / "problems").is_dir() else directory
     files = [
         path
@@ -64,7 +68,7 @@ def sync_problems(
     ]
     if not files:
         what = f"competition file {problem_set!r}" if problem_set else "competition file"
-        result.errors.append((str(directory), f"there is no {what} (*.yaml) here"))
+        result.errors.append((problem_set or "problems", f"there is no {what} (*.yaml) here"))
     seen: set[str] = set()
     for path in files:
         try:
@@ -80,7 +84,7 @@ def sync_problems(
             seen.add(problem.name)
             # Joined as text: a directory that begins with a slash must not become another root.
             place = Path(f"{problems}/{problem.directory}")
-            sync = _ProblemSync(directory, place, actor, force, result)
+            sync = _ProblemSync(directory, place, force, visibility, result, by)
             try:
                 sync.run(problem)
             except (TaskFileError, BadLeaderboard) as error:
@@ -92,9 +96,10 @@ def sync_problems(
 class _ProblemSync:
     root: Path
     directory: Path
-    actor: PopcornUser | None
     force: bool
+    visibility: Leaderboard.Visibility
     result: SyncResult
+    by: By
 
     @transaction.atomic
     def run(self, problem: Problem) -> None:
@@ -117,10 +122,11 @@ class _ProblemSync:
     def _create(self, problem: Problem, task: TaskFile, gpus: tuple[str, ...]) -> None:
         board = actions.create_leaderboard(
             problem.name,
-            actor=self.actor,
             deadline=problem.deadline or timezone.now() + DEFAULT_RUN,
             gpu_types=gpus,
             description=task.description,
+            visibility=self.visibility,
+            **self.by,
         )
         self._add_revision(board, task.definition)
         self.result.created.append(problem.name)
@@ -139,7 +145,7 @@ class _ProblemSync:
         wanted["deadline"] = problem.deadline or board.deadline
         changes = {k: v for k, v in wanted.items() if getattr(board, k) != v}
         if changes:
-            actions.change_leaderboard(board, actor=self.actor, changes=changes)
+            actions.change_leaderboard(board, changes=changes, **self.by)
         if differing:
             self._add_revision(board, task.definition)
         if changes or differing:
@@ -155,7 +161,7 @@ class _ProblemSync:
             repository=provenance.repository,
             commit=provenance.commit,
             directory=provenance.directory_of(self.directory, self.root),
-            actor=self.actor,
+            **self.by,
         )
 
 

@@ -34,7 +34,6 @@ class LeaderboardAdmin(ShownAdmin):
     )
     readonly_fields = (
         "name",
-        "visibility",
         "current_revision",
         "creator",
         "created_at",
