@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import viewsets
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -148,6 +148,16 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
             found = ProfileRequest.objects.visible_to(person(self.request))
         return found.select_related("job", "revision").defer("revision__definition_json")
 
+    def get_object(self) -> ProfileRequest:
+        return self._find(self.get_queryset())
+
+    def _find(self, visible: QuerySet[ProfileRequest]) -> ProfileRequest:
+        """What is not theirs is not there for a person, in the very same words."""
+        found = visible.filter(pk=self.kwargs["pk"]).first()
+        if found is None:
+            raise NotFound
+        return found
+
     def list(self, request: Request) -> Response:
         page = self.paginate_queryset(self.get_queryset())
         assert page is not None
@@ -156,9 +166,8 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
         return self.get_paginated_response(rows)
 
     def retrieve(self, request: Request, pk: UUID) -> Response:
-        found = self.get_queryset().prefetch_related("captures__artifact").filter(pk=pk).first()
-        if found is None or found.job is None:
-            raise Http404
+        found = self._find(self.get_queryset().prefetch_related("captures__artifact"))
+        assert found.job is not None
         failed = found.job.is_final and found.job.status != JobStatus.SUCCEEDED
         context = {
             "news": read_news([found.job.pk]),
@@ -204,12 +213,12 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
     def file(self, request: Request, pk: UUID, index: int, name: str) -> HttpResponseBase:
         found, capture, stored = self._stored_capture(index)
         if name not in ARCHIVE_FILES:
-            raise Http404
+            raise NotFound
         return send_file(request._request, found, capture, stored, name)
 
     def _stored_capture(self, index: int) -> tuple[ProfileRequest, Capture, Artifact]:
         found = self.get_object()
         capture = found.captures.filter(benchmark_index=index).select_related("artifact").first()
         if capture is None or capture.artifact is None:
-            raise Http404
+            raise NotFound
         return found, capture, capture.artifact

@@ -67,11 +67,11 @@ class Stream:
         """A database that is away for some seconds does not cost anybody their result."""
         for pause in range(ENDING_TRIES - 1):
             try:
-                return await sync_to_async(read_ending)(self.request_id)
+                return await sync_to_async(_read_and_close)(self.request_id)
             except DatabaseError:
-                await sync_to_async(connection.close)()
+                log.warning("the end of stream %s is read again", self.request_id)
                 await asyncio.sleep(2**pause * settings.WATCH_EVERY_S)
-        return await sync_to_async(read_ending)(self.request_id)
+        return await sync_to_async(_read_and_close)(self.request_id)
 
     async def _result(self, result: WireResult) -> AsyncIterator[bytes]:
         """One frame, in pieces. The client takes the last event and data line of a frame, so a
@@ -123,3 +123,11 @@ class Stream:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._started
+
+
+def _read_and_close(request_id: UUID) -> Ending:
+    """A large result is sent for minutes, and needs no connection any more."""
+    try:
+        return read_ending(request_id)
+    finally:
+        connection.close()

@@ -68,6 +68,12 @@ class Watcher:
             self._feeds.discard(feed)
 
     async def _watch(self) -> None:
+        while self._feeds:
+            await self._tell_news_while_followed()
+            # Somebody may begin to follow while the connection is closed; then it goes on.
+            await asyncio.get_running_loop().run_in_executor(self._thread, _close)
+
+    async def _tell_news_while_followed(self) -> None:
         loop = asyncio.get_running_loop()
         failures = 0
         while self._feeds:
@@ -84,15 +90,19 @@ class Watcher:
             for feed in list(self._feeds):
                 if feed.job_id in found:
                     feed.update(found[feed.job_id])
-        await loop.run_in_executor(self._thread, connection.close)
 
 
 def _read(job_ids: set[UUID]) -> dict[UUID, JobNews]:
     try:
         return read_news(job_ids)
     except Exception:
-        connection.close()  # the next try begins with a new one
+        _close()  # the next try begins with a new one
         raise
+
+
+def _close() -> None:
+    """The connection of the thread that calls this: each thread has its own."""
+    connection.close()
 
 
 watcher = Watcher()
