@@ -15,9 +15,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def shared_service(tmp_path_factory):
+def template(tmp_path_factory):
+    """A prepared service that is never started."""
+    return Service(tmp_path_factory.mktemp("template")).prepare()
+
+
+@pytest.fixture(scope="session")
+def shared_service(tmp_path_factory, template):
     """Web server and dispatcher."""
-    made = Service(tmp_path_factory.mktemp("service")).prepare()
+    made = Service(tmp_path_factory.mktemp("service")).prepare(template)
     try:
         made.start_web()
         made.start_dispatcher()
@@ -34,14 +40,14 @@ def service(shared_service):
 
 
 @pytest.fixture
-def make_service(tmp_path):
+def make_service(tmp_path, template):
     """A service of the test's own with given settings; nothing of it is started."""
     made = []
 
     def make(**settings):
         folder = tmp_path / f"service-{len(made)}"
         folder.mkdir()
-        made.append(Service(folder, **settings).prepare())
+        made.append(Service(folder, **settings).prepare(template))
         return made[-1]
 
     yield make

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -19,9 +21,10 @@ from kernelbot_site.supervisor import dispatcher_command, web_command
 from runners.backends.fake import FakeRunner
 from runners.backends.fake_plan import Plan
 from tests.environment import GPU_TYPES
-from tests.synthetic_reports import write_demo_archive
+from tests.synthetic_reports import DEMO_LAUNCHES, write_demo_archive, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
+DATABASE = "kernelbot.sqlite3"
 PATIENCE_S = 60  # generous: a slow machine must not fail a test
 
 
@@ -52,13 +55,31 @@ class Service:
         self.runner = FakeRunner(folder / "fake-runs")
         self._processes = {}
 
-    def prepare(self):
-        """Tables and the fixed cast: alice-cli-id, bob-cli-id, leaderboard rowsum …"""
-        for command in (["manage.py", "migrate", "-v0"], ["-m", "tests.server.seed"]):
-            subprocess.run([sys.executable, *command], cwd=ROOT, env=self.env, check=True)
+    def prepare(self, template=None):
+        """Tables and the fixed cast: alice-cli-id, bob-cli-id, leaderboard rowsum …
+
+        `template` is a prepared service that nobody started: copying its database is faster.
+        """
+        if template is None:
+            for command in (["manage.py", "migrate", "-v0"], ["-m", "tests.server.seed"]):
+                subprocess.run([sys.executable, *command], cwd=ROOT, env=self._debug, check=True)
+            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            shutil.copy(template.folder / DATABASE, self.folder / DATABASE)
         self.archive = write_demo_archive(self.folder / "capture.zip")
         self.plan()
         return self
+
+    def make_archive(self, pad_bytes):
+        """A capture that can be read, with so many incompressible bytes in it."""
+        path = self.folder / f"padded-{pad_bytes}.zip"
+        report = write_report(path.with_suffix(".ncu-rep"), DEMO_LAUNCHES, pad_bytes=pad_bytes)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(report, "profile.ncu-rep")
+            archive.writestr("ncu-details.txt", "synthetic details\n")
+            archive.writestr("ncu-details.csv", "synthetic,details\n")
+        report.unlink()
+        return path
 
     def plan(self, job_id=None, **fields):
         """What the fake runner does: with every job, or with one. Its archive can be read."""
@@ -66,12 +87,12 @@ class Service:
         self.runner.plan(plan, job_id=job_id)
 
     def start_web(self):
-        self._start("web", web_command("127.0.0.1", self.port))
+        self._start("web", web_command("127.0.0.1", self.port), self.env)
         wait_for(lambda: self._process("web").poll() is not None or self._answers())
         assert self._process("web").poll() is None, self.log()
 
     def start_dispatcher(self):
-        self._start("dispatcher", dispatcher_command())
+        self._start("dispatcher", dispatcher_command(), self._debug)
 
     def stop(self, name, signum=signal.SIGTERM):
         process = self._processes.pop(name)
@@ -90,12 +111,12 @@ class Service:
 
     def rows(self, sql, *values):
         """Rows of the service's database as dictionaries, read without Django."""
-        with closing(sqlite3.connect(self.folder / "kernelbot.sqlite3", timeout=20)) as database:
+        with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(sql, values)]
 
     def execute(self, sql, *values):
-        with closing(sqlite3.connect(self.folder / "kernelbot.sqlite3", timeout=20)) as database:
+        with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
             database.execute(sql, values)
             database.commit()
 
@@ -116,10 +137,15 @@ class Service:
 
             return wait_for(ended)
 
-    def _start(self, name, command):
+    @property
+    def _debug(self):
+        """Commands check the settings, and only DEBUG may have the fake runner."""
+        return self.env | {"DEBUG": "1"}
+
+    def _start(self, name, command, env):
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                command, cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True
+                command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True
             )
 
     def _process(self, name):

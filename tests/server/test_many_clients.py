@@ -1,0 +1,121 @@
+"""Many clients at once, and clients that go away: nothing is lost, nothing is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from tests.server.popcorn import PATH, Stream, form
+from tests.server.service import wait_for
+
+NOW = {"Prefer": "respond-async"}
+
+
+def open_files(service):
+    return len(os.listdir(f"/proc/{service.pid('web')}/fd"))
+
+
+def threads(service):
+    return len(os.listdir(f"/proc/{service.pid('web')}/task"))
+
+
+def last_event(service, client):
+    with client.stream("POST", PATH, **form(benchmark_index="0")) as response:
+        return Stream(response).last()
+
+
+def test_sixty_parallel_profiles_all_end_with_a_result(service):
+    """FR-29, FR-31: beside readers of the list, with no lock error in any answer or log."""
+    service.plan(run_s=0.2)
+    log = service.log(), service.log("dispatcher")
+    limits = httpx.Limits(max_connections=200)
+    with service.client(limits=limits) as client, ThreadPoolExecutor(80) as pool:
+        client.get("/ready")
+        profiles = [pool.submit(last_event, service, client) for _ in range(60)]
+        reads = [pool.submit(client.get, "/api/profile-requests/") for _ in range(20)]
+        health = [pool.submit(client.get, "/health") for _ in range(20)]
+
+        assert {each.result()[0] for each in profiles} == {"result"}
+        assert {each.result().status_code for each in reads + health} == {200}
+
+    for name, before in zip(("web", "dispatcher"), log, strict=True):
+        assert "locked" not in service.log(name)[len(before) :]
+        assert "Traceback" not in service.log(name)[len(before) :]
+
+
+def test_streams_hold_neither_a_thread_nor_a_connection(service):
+    """FR-29: whatever the number of streams, only a few of each."""
+    service.plan(run_s=600)
+    with service.client(limits=httpx.Limits(max_connections=200)) as client:
+        client.get("/api/profile-requests/")
+        with contextlib.ExitStack() as stack:
+            opened = [stack.enter_context(client.stream("POST", PATH, **form())) for _ in range(50)]
+            for response in opened:
+                assert Stream(response).next()[0] == "status"
+            database = [
+                name
+                for each in os.scandir(f"/proc/{service.pid('web')}/fd")
+                if "sqlite3" in (name := _target(each.path))
+            ]
+            busy = threads(service)
+        running = [response.headers["X-Profile-Request"] for response in opened]
+    for request_id in running:
+        with service.client() as client:
+            client.post(f"/api/profile-requests/{request_id}/cancel/")
+
+    assert busy < 40
+    assert len(database) < 40  # a connection has up to three files
+
+
+def _target(path):
+    with contextlib.suppress(OSError):
+        return os.readlink(path)
+    return ""
+
+
+def test_clients_that_leave_cost_nothing_and_lose_nothing(service):
+    """FR-28: every job ends and is stored once; counts return; the log has no traceback."""
+    service.plan(run_s=0.5)
+    with service.client() as client:
+        client.get("/api/profile-requests/")
+    before, log = open_files(service), service.log()
+
+    requests = []
+    for _ in range(20):
+        with service.client() as client, client.stream("POST", PATH, **form()) as response:
+            requests.append(response.headers["X-Profile-Request"])
+            Stream(response).next()
+
+    facts = [service.wait_until_final(request_id) for request_id in requests]
+    assert {each["status"] for each in facts} == {"succeeded"}
+    wait_for(lambda: open_files(service) <= before + 3)
+    assert "Traceback" not in service.log()[len(log) :]
+    stored = service.rows(
+        "SELECT count(*) AS n FROM runners_artifact GROUP BY job_id, attempt, name ORDER BY n DESC"
+    )
+    assert stored[0]["n"] == 1
+    with service.client() as client:
+        archive = client.get(facts[0]["captures"][0]["archive"]["url"])
+    assert archive.content == service.archive.read_bytes()
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_result_harms_nobody(service):
+    service.plan(archive=str(service.make_archive(3_000_000)))
+    with service.client() as client:
+        sent = client.post(PATH, headers=NOW, **form(benchmark_index="0")).json()
+    service.wait_until_final(sent["id"])
+    log = service.log()
+
+    for _ in range(10):
+        with (
+            service.client() as client,
+            client.stream("GET", sent["urls"]["stream"]) as response,
+        ):
+            next(response.iter_raw())
+
+    with service.client() as client, client.stream("GET", sent["urls"]["stream"]) as response:
+        assert Stream(response).last()[0] == "result"
+    assert "Traceback" not in service.log()[len(log) :]
