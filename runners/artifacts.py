@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files import File
 from django.core.files.storage import Storage, storages
+from django.utils import timezone
 
 from runners.exceptions import ServiceError
 from runners.models import Artifact, Job
@@ -79,6 +80,14 @@ def open_artifact(artifact: Artifact) -> File[bytes]:
     with _storage_errors():
         opened: File[Any] = storages["reports"].open(str(artifact.file.name), "rb")
         return opened
+
+
+def purge_artifact(artifact: Artifact) -> None:
+    """Remove the file and keep the row; harmless to repeat. Raises StorageUnavailable."""
+    with _storage_errors():
+        storages["reports"].delete(str(artifact.file.name))
+    artifact.purged_at = timezone.now()
+    artifact.save(update_fields=["purged_at"])
 
 
 @contextmanager
