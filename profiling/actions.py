@@ -16,14 +16,14 @@ from leaderboards import audit
 from leaderboards.audit import NO_REQUEST, RequestContext
 from leaderboards.models import Leaderboard, PopcornUser, Submission, SubmissionSource
 from leaderboards.preparation import Prepared, prepare
-from profiling.configs import KIND, profile_config
+from profiling.configs import KIND, fingerprint
 from profiling.exceptions import GpuPaused, NotCancellable, NotPaused, NotRerunnable
 from profiling.models import ProfileRequest
 from profiling.reports.child import storable
 from profiling.verbs import Verb
 from runners import pauses
 from runners.exceptions import LostRace, ServiceError
-from runners.gpu.contract import Mode, config_sha256
+from runners.gpu.contract import Mode
 from runners.models import GpuPause
 from runners.registry import GpuType, find_gpu
 from runners.states import JobStatus
@@ -86,7 +86,7 @@ def submit_request(
         record_refusal(error, order=order, actor=actor, origin=origin, context=context)
         raise
     request = _requested(order, prepared, actor=actor, origin=origin)
-    request.config_sha256 = _fingerprint(request, prepared.text, prepared.gpu)
+    request.config_sha256 = fingerprint(request, prepared.text, gpu=prepared.gpu)
     with transaction.atomic(durable=True):
         source = SubmissionSource.keep(prepared.content)
         request.source_sha256 = source.sha256
@@ -202,7 +202,7 @@ def rerun_request(
         source = SubmissionSource.objects.select_for_update().get(pk=request.source_sha256)
         if source.purged_at is not None:
             raise NotRerunnable("the source of this request was deleted")
-        again.config_sha256 = _fingerprint(again, source.text, gpu)
+        again.config_sha256 = fingerprint(again, source.text, gpu=gpu)
         _queue(again, gpu, actor=actor, context=context)
         audit.record(
             Verb.RERUN_ASKED, request, actor=actor, context=context, new_request=str(again.pk)
@@ -289,11 +289,6 @@ def _known_board(name: str) -> str:
     name = storable(name, NAME_CHARS)
     known = Leaderboard.objects.existing().filter(name=name.lower()).exists()
     return name.lower() if known else name
-
-
-def _fingerprint(request: ProfileRequest, source_text: str, gpu: GpuType) -> str:
-    config = profile_config(request, source_text, gpu=gpu, job_id="", attempt=1)
-    return config_sha256(config, request.capture_options)
 
 
 def _queue(

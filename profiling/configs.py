@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leaderboards.task_config import build_job_config
 from profiling.models import ProfileRequest
-from runners.gpu.contract import CaptureOptions, JobConfig, Mode
+from runners.gpu.contract import CaptureOptions, JobConfig, Mode, config_sha256
 from runners.registry import GpuType
 
 # The kind of these jobs: `Job.kind`.
@@ -32,6 +32,12 @@ def profile_config(
             ncu_version=request.ncu_version_wanted or None,
         ),
     )
+
+
+def fingerprint(request: ProfileRequest, source_text: str, *, gpu: GpuType) -> str:
+    """Tells code, evaluator, shapes and options apart (wire-contract.md, 17.4), and no attempts."""
+    config = profile_config(request, source_text, gpu=gpu, job_id="", attempt=1)
+    return config_sha256(config, request.capture_options)
 
 
 def chosen_benchmarks(request: ProfileRequest) -> tuple[int, ...]:
