@@ -114,6 +114,20 @@ ACTIVATION_LIMIT_S: float = env.float("ACTIVATION_LIMIT_S", 3600)
 AUTH_RATE: str = env.str("AUTH_RATE", "20/m")
 ACTIVATION_RATE: str = env.str("ACTIVATION_RATE", "10/m")
 
+# --- Where problems come from: docs/problems.md ---
+# Holds the problems of which POST /admin/leaderboards makes leaderboards for trying them.
+PROBLEMS_DIR: Path = env.path("PROBLEMS_DIR", BASE_DIR / "examples/problems")
+# What POST /admin/update-problems may be asked for: names on GitHub, or addresses of git.
+PROBLEM_REPOSITORIES: list[str] = env.list("PROBLEM_REPOSITORIES", ["gpu-mode/reference-kernels"])
+# Hosts (with their port, if it is not the usual one) that are asked for problems, and no others.
+PROBLEM_HOSTS: list[str] = env.list("PROBLEM_HOSTS", ["github.com", "codeload.github.com"])
+# Whoever can read along may also write along, so anything but https is for tests.
+PROBLEM_SCHEMES: list[str] = env.list("PROBLEM_SCHEMES", ["https"])
+# Where GitHub has the archives of its repositories.
+GITHUB_ARCHIVES_URL: str = env.str("GITHUB_ARCHIVES_URL", "https://codeload.github.com").rstrip("/")
+# How long fetching may take; the CLI waits 120 s for all of it.
+PROBLEM_FETCH_LIMIT_S: float = env.float("PROBLEM_FETCH_LIMIT_S", 75)
+
 # --- Time limits in seconds; architecture.md says why, checks.py holds their order ---
 COMPILE_LIMIT_S: float = env.float("COMPILE_LIMIT_S", 120)
 CAPTURE_LIMIT_S: float = env.float("CAPTURE_LIMIT_S", 600)
@@ -243,4 +257,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    # At INFO it logs whole addresses, and those of results are signed.
+    "loggers": {"httpx": {"level": "WARNING"}},
 }

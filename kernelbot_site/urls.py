@@ -19,5 +19,6 @@ urlpatterns = [
     path("operators/", admin.site.urls),
     path("ready", ready),
     path("", include("leaderboards.identity.urls")),
+    path("", include("leaderboards.api.urls")),
     path("", include("profiling.api.urls")),
 ]

@@ -118,3 +118,23 @@ class BadLeaderboard(ServiceError):
 
 class BadUserName(ServiceError):
     code = "bad_user_name"
+
+
+class LeaderboardInUse(ServiceError):
+    """There are submissions to it, and nobody said that they may go."""
+
+    code = "leaderboard_in_use"
+
+
+class BadInvite(ServiceError):
+    code = "bad_invite"
+
+
+class UnknownInvite(ServiceError):
+    code = "unknown_invite"
+    http_status = 404
+
+
+class UnknownRateLimit(ServiceError):
+    code = "unknown_rate_limit"
+    http_status = 404
