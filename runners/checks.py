@@ -9,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from runners.registry import RUNNERS
+from runners.gpu.deployment import MODAL_GPUS, NCU_VERSION
+from runners.registry import RUNNERS, GpuType
 
 # The CLI gives a stream up after an hour, queueing included.
 CLIENT_LIMIT_S = 3600
@@ -79,8 +80,7 @@ def check_recorded_archive(**_: Any) -> list[CheckMessage]:
 
 @register()
 def check_ncu_versions(**_: Any) -> list[CheckMessage]:
-    # "modal" is the default's; it is no mistake where that runner is not offered.
-    unknown = sorted(set(settings.NCU_VERSIONS) - {*RUNNERS, "modal"})
+    unknown = sorted(set(settings.NCU_VERSIONS) - set(RUNNERS))
     if not unknown:
         return []
     return [
@@ -119,4 +119,68 @@ def check_counts(**_: Any) -> list[CheckMessage]:
     return [
         Error(f"{name} must be 1 or more", hint="Else no job is ever started.", id="runners.E009")
         for name in names
+    ]
+
+
+# What Modal needs. The token is only asked for where half of it is: web processes run these checks
+# too, and must not have it. `manage.py modal_status` compares with what is really deployed.
+
+
+def _on_modal() -> list[GpuType]:
+    return [gpu for gpu in settings.GPU_TYPES.values() if gpu.runner == "modal"]
+
+
+@register()
+def check_modal_deployment(**_: Any) -> list[CheckMessage]:
+    if not _on_modal() or (settings.MODAL_DEPLOYMENT and settings.MODAL_APP_NAME):
+        return []
+    return [
+        Error(
+            "GPU_TYPES uses modal, but MODAL_DEPLOYMENT or MODAL_APP_NAME is empty",
+            hint="Name this deployment as it was named at `modal deploy`; each has its own app.",
+            id="runners.E010",
+        )
+    ]
+
+
+@register()
+def check_modal_gpus(**_: Any) -> list[CheckMessage]:
+    """A GPU type that runners/modal_app.py has no function for, or one of several GPUs."""
+    wrong = [gpu.name for gpu in _on_modal() if gpu.name not in MODAL_GPUS or gpu.device_count > 1]
+    if not wrong:
+        return []
+    return [
+        Error(
+            f"GPU_TYPES: there is no function at Modal for {', '.join(wrong)}",
+            hint=f"One GPU each of {', '.join(MODAL_GPUS)}.",
+            id="runners.E011",
+        )
+    ]
+
+
+@register()
+def check_modal_token(**_: Any) -> list[CheckMessage]:
+    if bool(settings.MODAL_TOKEN_ID) == bool(settings.MODAL_TOKEN_SECRET):
+        return []
+    return [
+        Error(
+            "only one of MODAL_TOKEN_ID and MODAL_TOKEN_SECRET is set",
+            hint="The dispatcher needs both; web processes need neither.",
+            id="runners.E012",
+        )
+    ]
+
+
+@register()
+def check_modal_ncu(**_: Any) -> list[CheckMessage]:
+    wanted = settings.NCU_VERSIONS.get("modal")
+    if not _on_modal() or wanted in (None, NCU_VERSION):
+        return []
+    return [
+        Error(
+            f"NCU_VERSIONS wants NCU {wanted} at Modal, runners/modal_app.py installs "
+            f"{NCU_VERSION}",
+            hint="Change both together: docs/modal.md, Upgrades.",
+            id="runners.E013",
+        )
     ]

@@ -12,9 +12,14 @@ from pathlib import Path
 import modal
 
 from runners.gpu.container import run_config
-from runners.gpu.deployment import MODAL_GPUS, TIMEOUT_MARGIN_S, app_tags, function_name
+from runners.gpu.deployment import (
+    MODAL_GPUS,
+    NCU_VERSION,
+    TIMEOUT_MARGIN_S,
+    app_tags,
+    function_name,
+)
 
-NCU_VERSION = "2025.2.1"
 NCU_PACKAGE = f"nsight-compute-{NCU_VERSION}={NCU_VERSION}.3-1"
 CUTLASS_VERSION = "4.5.2"
 # The largest sum of a job's time limits (settings.JOB_LIMIT_S) that this deployment can run.
@@ -76,7 +81,6 @@ app = modal.App(
     image=image,
     tags=app_tags(
         deployment=deployment or "known-where-it-was-deployed",
-        ncu_version=NCU_VERSION,
         max_containers=MAX_CONTAINERS,
     ),
 )

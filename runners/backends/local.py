@@ -13,6 +13,7 @@ database included. So this runner is for development and for machines that serve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import pwd
@@ -30,7 +31,7 @@ from django.conf import settings
 import runners
 from runners.backends import local_child
 from runners.backends.base import RUN_LOST, Finished, KnownRun, Pending
-from runners.backends.local_family import end_run, recorded_process
+from runners.backends.local_family import ASK_S, end_run, recorded_process, wait_until_gone
 from runners.exceptions import RunnerFault
 from runners.gpu import wire
 from runners.gpu.contract import JobConfig
@@ -119,14 +120,13 @@ class LocalRunner:
         return (run / "started").exists() and time.time() - _started(run) < LAUNCH_S
 
     def _cancel(self, external_id: str) -> None:
-        run = self.root / external_id
-        if not run.exists():
-            return
-        if not (run / "pid").exists():
-            _write(run / "pid", b"0 0")  # a launch under way finds that it is not wanted
-        left = end_run(run / "pid", _read_workspace(run))
-        if child := self._children.pop(external_id, None):
-            child.wait()
+        run, left = self.root / external_id, []
+        if run.exists():
+            _bar_launch(run)
+            left = end_run(run / "pid", _read_workspace(run))
+        child = self._children.get(external_id)
+        if child and child.poll() is not None:
+            del self._children[external_id]
         if left:
             raise RunnerFault(
                 f"Processes of the run cannot be ended: {left[:10]}.",
@@ -136,11 +136,12 @@ class LocalRunner:
 
     def _release(self, external_id: str) -> None:
         run = self.root / external_id
+        # Its result is there before its process has tidied up and ended.
+        wait_until_gone(run / "pid", ASK_S)
+        self._cancel(external_id)
         if workspace := _read_workspace(run):
             shutil.rmtree(workspace, ignore_errors=True)
         shutil.rmtree(run, ignore_errors=True)
-        if child := self._children.pop(external_id, None):
-            child.poll()
 
     def _unclaimed(self, since: datetime) -> list[KnownRun]:
         if not self.root.exists():
@@ -204,6 +205,13 @@ def _write(target: Path, content: bytes) -> None:
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
     unfinished.write_bytes(content)
     unfinished.replace(target)
+
+
+def _bar_launch(run: Path) -> None:
+    """A launch that has not made its pid file yet will find one, and end itself."""
+    _write(run / "barred", b"0 0")
+    with contextlib.suppress(FileExistsError):
+        os.link(run / "barred", run / "pid")
 
 
 def _started(run: Path) -> float:

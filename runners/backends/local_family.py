@@ -55,13 +55,13 @@ def end_run(pid_file: Path, workspace: str) -> list[int]:
     """End the GPU side and all that it started; the pids that are still there, hopefully none."""
     if process := recorded_process(pid_file):
         _signal(process.pid, signal.SIGTERM)
-        _wait_until_gone(pid_file, ASK_S)
+        wait_until_gone(pid_file, ASK_S)
     if process := recorded_process(pid_file):
         # It adopts the orphans below it; stopped, it adopts them still and starts nothing more.
         _signal(process.pid, signal.SIGSTOP)
         _kill_all(functools.partial(_descendants, process.pid))
         _signal(process.pid, signal.SIGKILL)
-        _wait_until_gone(pid_file, KILL_S)
+        wait_until_gone(pid_file, KILL_S)
     # Where the GPU side died before its family, only what they have of the workspace tells.
     left = _kill_all(lambda: _users_of(workspace)) if workspace else []
     if process := recorded_process(pid_file):
@@ -80,7 +80,7 @@ def _kill_all(find: Callable[[], list[int]]) -> list[int]:
     return found
 
 
-def _wait_until_gone(pid_file: Path, seconds: float) -> None:
+def wait_until_gone(pid_file: Path, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while recorded_process(pid_file) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,8 +40,7 @@ class ModalClient:
         self.app = app
         self._environment = environment or None
         self._token = token_id, token_secret
-        self._connected: modal.Client | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[modal.Client] | None = None
 
     async def find_function(self, name: str) -> tuple[JobFunction, modal.types.FunctionInfo]:
         """The function as it is deployed now."""
@@ -88,20 +87,23 @@ class ModalClient:
         await _within(CALL_LIMIT_S, call.cancel.aio(terminate_containers=True))
 
     async def close(self) -> None:
-        if self._connected is not None:
-            await self._connected.close.aio()
-            self._connected = None
+        if self._connecting is not None and not _failed(self._connecting):
+            await (await self._connecting).close.aio()
+        self._connecting = None
 
     async def _client(self) -> modal.Client:
-        async with self._connecting:
-            if self._connected is None:
-                self._connected = await _within(
-                    CALL_LIMIT_S, modal.Client.from_credentials.aio(*self._token)
-                )
-            return self._connected
+        """The connected client. An attempt to connect goes on when whoever began it gave up."""
+        if self._connecting is None or _failed(self._connecting):
+            connect = modal.Client.from_credentials.aio(*self._token)
+            self._connecting = asyncio.create_task(connect)
+        return await _within(CALL_LIMIT_S, asyncio.shield(self._connecting))
 
 
-async def _within[T](seconds: float, call: Coroutine[Any, Any, T]) -> T:
+def _failed(task: asyncio.Task[modal.Client]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def _within[T](seconds: float, call: Awaitable[T]) -> T:
     """Raises TimeoutError. The client's own timeouts do not cover a network that froze."""
     async with asyncio.timeout(seconds):
         return await call

@@ -127,7 +127,9 @@ async def download(url: str, max_bytes: int) -> AsyncIterator[bytes]:
         httpx.AsyncClient(timeout=limits) as client,
         client.stream("GET", url, headers=headers) as answer,
     ):
-        answer.raise_for_status()
+        if not answer.is_success:
+            # Not raise_for_status: its text has the address, whose signature opens the result.
+            raise httpx.HTTPError(f"the download was answered with {answer.status_code}")
         if int(answer.headers.get("content-length", 0)) > max_bytes + 9:
             raise NotAByteString(f"a download of {answer.headers['content-length'][:20]} bytes")
         async for piece in answer.aiter_raw(PIECE_BYTES):

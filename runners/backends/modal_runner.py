@@ -54,6 +54,7 @@ class ModalRunner:
         self.spool_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         # GPU type to the function that passed the preflight, and until when that counts.
         self._safe: dict[str, tuple[JobFunction, float]] = {}
+        self._fetching: dict[str, asyncio.Task[None]] = {}
         self._depths: dict[str, tuple[int | None, float]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -73,13 +74,24 @@ class ModalRunner:
         spooled = self._spooled(external_id)
         if spooled.exists():
             return Finished(spooled)
-        with _told_as_faults(unknown=modal_faults.run_unknown):
-            answer = await self.client.outputs(external_id, POLL_WAIT_S)
+        fetching = self._fetching.get(external_id)
+        if fetching is None:
+            with _told_as_faults(unknown=modal_faults.run_unknown):
+                answer = await self.client.outputs(external_id, POLL_WAIT_S)
             if not answer.outputs:
                 if answer.num_unfinished_inputs == 0:
                     raise modal_faults.result_expired()
                 return Pending()
-            await self._spool(modal_results.result_of(answer.outputs[0]), spooled)
+            result = modal_results.result_of(answer.outputs[0])
+            fetching = asyncio.create_task(self._spool(result, spooled))
+            self._fetching[external_id] = fetching
+        # A large result takes longer than a poll may; the next one finds it further on.
+        await asyncio.wait([fetching], timeout=POLL_WAIT_S)
+        if not fetching.done():
+            return Pending("fetching the result from the GPU provider")
+        self._fetching.pop(external_id, None)
+        with _told_as_faults(unknown=modal_faults.run_unknown):
+            fetching.result()
         return Finished(spooled)
 
     async def cancel(self, external_id: str) -> None:
@@ -87,6 +99,9 @@ class ModalRunner:
             await self.client.cancel(external_id)
 
     async def release(self, external_id: str) -> None:
+        if fetching := self._fetching.pop(external_id, None):
+            fetching.cancel()
+            await asyncio.wait([fetching])
         self._spooled(external_id).unlink(missing_ok=True)
 
     async def unclaimed(self, since: datetime) -> list[KnownRun]:

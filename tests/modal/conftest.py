@@ -13,6 +13,7 @@ import pytest
 from google.protobuf import json_format
 from modal_proto import api_pb2
 
+from runners.backends.base import Finished, Pending
 from runners.backends.modal_runner import ModalRunner
 from runners.exceptions import RunnerFault
 from runners.gpu import envelope
@@ -33,7 +34,7 @@ CONFIG = JobConfig(
 
 
 def make_tags(**changes: str) -> dict[str, str]:
-    tags = app_tags(deployment=DEPLOYMENT, ncu_version="2025.2.1", max_containers=4)
+    tags = app_tags(deployment=DEPLOYMENT, max_containers=4)
     return tags | {name.replace("_", "-"): value for name, value in changes.items()}
 
 
@@ -123,9 +124,15 @@ class Modal:
             self.start(gpu)
         return caught.value
 
+    def collect(self, call_id: str) -> Finished:
+        """Poll until there is a result."""
+        while isinstance(news := self.poll(call_id), Pending):
+            assert news.phase, "it has not ended"
+        return news
+
     def fault_of_poll(self, call_id: str) -> RunnerFault:
         with pytest.raises(RunnerFault) as caught:
-            self.poll(call_id)
+            self.collect(call_id)
         return caught.value
 
     def spooled(self) -> list[Path]:

@@ -142,7 +142,7 @@ def test_a_result_waits_at_the_provider_while_there_is_no_room_for_it(modal, tmp
 
     assert (fault.kind, fault.retryable) == ("spool_full", True)
     monkeypatch.undo()
-    assert modal.poll(call_id).envelope.exists()
+    assert modal.collect(call_id).envelope.exists()
 
 
 def test_text_of_a_container_reaches_the_log_cut_and_escaped_and_nobody_else(modal, caplog):

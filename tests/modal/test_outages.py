@@ -96,7 +96,7 @@ def test_a_failed_poll_is_asked_again_or_not(modal, tmp_path, status, kind, retr
     assert (fault.kind, fault.retryable) == (kind, retryable)
     modal.fake.clear_faults()
     modal.fake.finish(call_id, as_cbor(make_envelope(tmp_path)))
-    assert isinstance(modal.poll(call_id), Finished)
+    assert isinstance(modal.collect(call_id), Finished)
 
 
 def test_throttling_with_pacing_is_waited_for_within_bounds(modal):
@@ -160,8 +160,9 @@ def test_each_end_of_a_run_without_a_result_has_its_kind(modal, status, kind):
         {"claimed": 2**19},
         {"stall_after": 2**17},
     ],
+    ids=["error", "forbidden", "cut", "short", "stalled"],
 )
-def test_a_broken_download_is_tried_again_and_leaves_no_half(modal, monkeypatch, serving):
+def test_a_broken_download_is_tried_again_and_leaves_no_half(modal, monkeypatch, caplog, serving):
     monkeypatch.setattr("runners.backends.modal_results.STALL_LIMIT_S", 0.5)
     body = b"\x5a" + (2**18).to_bytes(4)
     call_id = modal.start()
@@ -171,8 +172,9 @@ def test_a_broken_download_is_tried_again_and_leaves_no_half(modal, monkeypatch,
 
     assert fault.retryable
     assert modal.spooled() == []
+    assert modal.fake.blob_url not in caplog.text, "its signature would open the result"
     modal.fake.finish_with_blob(call_id, size=2**18 + 5, head=body.hex())
-    assert modal.poll(call_id).envelope.stat().st_size == 2**18
+    assert modal.collect(call_id).envelope.stat().st_size == 2**18
 
 
 def test_a_missing_blob_is_asked_for_again(modal):
@@ -210,20 +212,24 @@ def test_a_provider_that_died_and_came_back_is_found_again(modal, tmp_path):
     modal.fake.start()
 
     modal.fake.finish(call_id, as_cbor(make_envelope(tmp_path)))
-    assert isinstance(modal.poll(call_id), Finished)
+    assert isinstance(modal.collect(call_id), Finished)
 
 
 def test_a_first_connection_that_is_refused_is_told_in_time(modal, modal_settings, monkeypatch):
     monkeypatch.setattr("runners.backends.modal_client.CALL_LIMIT_S", 1.5)
     modal.fake.kill()
-    fresh = ModalRunner()
+    modal.runner = ModalRunner()
     began = time.monotonic()
-    modal.runner = fresh
 
     fault = modal.fault_of_start()
 
     assert time.monotonic() - began < 15
     assert (fault.kind, fault.retryable) == ("modal_unreachable", True)
+    modal.fake.start()
+    monkeypatch.setattr("runners.backends.modal_client.CALL_LIMIT_S", 30)
+    modal_settings.START_LIMIT_S = 30
+    assert modal.start(), "the same attempt to connect went on"
+    modal.wait(modal.runner.client.close())
 
 
 def test_without_a_token_the_operators_are_told(modal, modal_settings):

@@ -20,7 +20,7 @@ def test_a_job_travels_as_its_config_and_comes_back_as_its_envelope(modal, tmp_p
     body = make_envelope(tmp_path, b"an archive")
     modal.fake.finish(call_id, as_cbor(body))
 
-    finished = modal.poll(call_id)
+    finished = modal.collect(call_id)
 
     assert isinstance(finished, Finished)
     assert finished.envelope.read_bytes() == body
@@ -40,7 +40,7 @@ def test_a_large_config_and_a_large_result_go_by_blob(modal, tmp_path):
     modal.fake.finish_with_blob(call_id, as_cbor(body))
 
     assert "argsBlobId" in modal.fake.call(call_id)["input"]
-    assert modal.poll(call_id).envelope.read_bytes() == body
+    assert modal.collect(call_id).envelope.read_bytes() == body
 
 
 def test_a_byte_string_of_any_length_is_taken_whole(modal):
@@ -48,7 +48,7 @@ def test_a_byte_string_of_any_length_is_taken_whole(modal):
         call_id = modal.start()
         modal.fake.finish_with_blob(call_id, as_cbor(bytes(size)))
 
-        assert modal.poll(call_id).envelope.stat().st_size == size
+        assert modal.collect(call_id).envelope.stat().st_size == size
 
 
 def test_news_ends_the_wait_at_once(modal, tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_news_ends_the_wait_at_once(modal, tmp_path, monkeypatch):
 def test_a_result_is_collected_again_after_a_crash_and_goes_with_its_release(modal, tmp_path):
     call_id = modal.start()
     modal.fake.finish(call_id, as_cbor(make_envelope(tmp_path)))
-    first = modal.poll(call_id)
+    first = modal.collect(call_id)
     asked = modal.fake.state()["counts"]["FunctionGetOutputs"]
 
     again = modal.poll(call_id)
@@ -78,7 +78,7 @@ def test_a_result_is_collected_again_after_a_crash_and_goes_with_its_release(mod
     modal.wait(modal.runner.release(call_id))
     modal.wait(modal.runner.release(call_id))
     assert modal.spooled() == []
-    assert modal.poll(call_id) == first, "it is still kept at the provider"
+    assert modal.collect(call_id) == first, "it is still kept at the provider"
 
 
 def test_cancelling_ends_containers_and_is_no_error_twice_or_for_an_unknown_run(modal):
@@ -101,7 +101,7 @@ def test_a_hundred_megabytes_are_collected_in_constant_memory(modal):
     modal.fake.finish_with_blob(call_id, size=size + 5, head=head.hex())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    finished = modal.poll(call_id)
+    finished = modal.collect(call_id)
 
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * KIB
     assert finished.envelope.stat().st_size == size
@@ -124,3 +124,17 @@ def test_the_queue_depth_is_what_was_known_and_nobody_waits_for_it(modal):
 
     assert modal.wait(until_known()) == 1
     assert modal.fake.state()["counts"]["FunctionGetCurrentStats"] == 1
+
+
+def test_a_slow_download_is_told_as_progress_and_ends_with_the_release(modal):
+    """FR-21: no poll waits for minutes, and none begins it again."""
+    call_id = modal.start()
+    head = (b"\x5a" + (2**20).to_bytes(4)).hex()
+    modal.fake.finish_with_blob(call_id, size=2**20 + 5, head=head, pace_s=1)
+
+    first, second = modal.poll(call_id), modal.poll(call_id)
+
+    assert first == second == Pending("fetching the result from the GPU provider")
+    assert modal.fake.state()["counts"]["BlobGet"] == 1
+    modal.wait(modal.runner.release(call_id))
+    assert modal.spooled() == []
