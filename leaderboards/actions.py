@@ -127,7 +127,7 @@ def add_revision(
 @transaction.atomic
 def register_submitter(name: str, *, actor: PopcornUser | None = None) -> tuple[PopcornUser, str]:
     """A person without a password, and their CLI id. Raises BadUserName."""
-    user = _register(name, actor=actor)
+    user = register_person(name, actor=actor)
     return user, create_cli_id(user, actor=actor)
 
 
@@ -135,13 +135,15 @@ def register_submitter(name: str, *, actor: PopcornUser | None = None) -> tuple[
 def register_operator(name: str, *, actor: PopcornUser | None = None) -> tuple[PopcornUser, str]:
     """A person who may do everything in the admin, and their password. Raises BadUserName."""
     password = secrets.token_urlsafe(12)
-    user = _register(name, actor=actor, password=password, is_staff=True, is_superuser=True)
+    user = register_person(name, actor=actor, password=password, is_staff=True, is_superuser=True)
     return user, password
 
 
-def _register(
+@transaction.atomic
+def register_person(
     name: str, *, actor: PopcornUser | None, password: str | None = None, **fields: Any
 ) -> PopcornUser:
+    """A person who has no id yet. Raises BadUserName."""
     user = PopcornUser(username=name, **fields)
     user.set_password(password)
     try:
@@ -153,16 +155,22 @@ def _register(
     return user
 
 
-@transaction.atomic
 def create_cli_id(user: PopcornUser, *, actor: PopcornUser | None = None) -> str:
     """A further CLI id, valid at once. Told this one time: only its digest is kept."""
+    return _create_client_id(user, ClientId.Kind.CLI, actor=actor)
+
+
+def create_web_id(user: PopcornUser, *, actor: PopcornUser | None = None) -> str:
+    """An id that a web front end sends for this person; like a CLI id otherwise."""
+    return _create_client_id(user, ClientId.Kind.WEB, actor=actor)
+
+
+@transaction.atomic
+def _create_client_id(user: PopcornUser, kind: ClientId.Kind, *, actor: PopcornUser | None) -> str:
     # The prefix keeps a hand-written `cli_id: …` in YAML from being read as a number.
-    cli_id = f"kb_{secrets.token_urlsafe(32)}"
+    made = f"kb_{secrets.token_urlsafe(32)}"
     issued = ClientId.objects.create(
-        kind=ClientId.Kind.CLI,
-        digest=digest_client_id(cli_id),
-        user=user,
-        activated_at=timezone.now(),
+        kind=kind, digest=digest_client_id(made), user=user, activated_at=timezone.now()
     )
-    audit.record(Verb.CLI_ID_ISSUED, user, actor=actor, client_id=issued.pk)
-    return cli_id
+    audit.record(Verb.CLIENT_ID_ISSUED, user, actor=actor, client_id=issued.pk, kind=str(kind))
+    return made

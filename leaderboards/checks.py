@@ -1,3 +1,57 @@
-"""System checks of this app."""
+"""System checks of this app: what can be wrong together in who may ask. No check shows a secret."""
 
 from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+ADMIN_TOKEN_MIN_CHARS = 16
+_VISIBLE_ASCII = re.compile(r"[!-~]*")
+
+
+@register()
+def check_providers_are_whole(**_: Any) -> list[CheckMessage]:
+    """A provider with half of its credentials would be silently left out."""
+    return [
+        Error(
+            f"Of {name}_CLIENT_ID and {name}_CLIENT_SECRET only one is set",
+            hint="Set both to offer this sign-in, or none.",
+            id="leaderboards.E001",
+        )
+        for name in ("DISCORD", "GITHUB")
+        if bool(getattr(settings, f"{name}_CLIENT_ID"))
+        != bool(getattr(settings, f"{name}_CLIENT_SECRET"))
+    ]
+
+
+@register()
+def check_admin_token(**_: Any) -> list[CheckMessage]:
+    """The CLI sends it in a header, and everything can be done with it."""
+    token: str = settings.ADMIN_TOKEN
+    if token and (len(token) < ADMIN_TOKEN_MIN_CHARS or not _VISIBLE_ASCII.fullmatch(token)):
+        return [
+            Error(
+                f"ADMIN_TOKEN is shorter than {ADMIN_TOKEN_MIN_CHARS} characters or is not made of "
+                "visible ASCII characters",
+                hint="Make one with `openssl rand -hex 32`, or leave it empty to switch the API off.",
+                id="leaderboards.E002",
+            )
+        ]
+    return []
+
+
+@register()
+def check_trusted_proxies(**_: Any) -> list[CheckMessage]:
+    """Who trusts everybody lets each client write its own address."""
+    return [
+        Error(
+            f"TRUSTED_PROXIES has {network}, which is everybody",
+            hint="Name the addresses or the network of your proxies.",
+            id="leaderboards.E003",
+        )
+        for network in settings.TRUSTED_PROXIES.networks
+        if network.prefixlen == 0
+    ]

@@ -24,8 +24,8 @@ class Verb(models.TextChoices):
     USER_SIGNED_IN = "user.signed_in"
     USER_BANNED = "user.banned"
     USER_UNBANNED = "user.unbanned"
-    CLI_ID_ISSUED = "user.cli_id_issued"
-    CLI_ID_ACTIVATED = "user.cli_id_activated"
+    CLIENT_ID_ISSUED = "user.client_id_issued"
+    CLIENT_ID_ACTIVATED = "user.client_id_activated"
     CLIENT_ID_REVOKED = "user.client_id_revoked"
 
 

@@ -9,9 +9,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from leaderboards.api.client_address import client_address
-from leaderboards.api.context import request_context
 from leaderboards.api.flood import limit_flood
-from leaderboards.api.operator_token import OPERATOR_LABEL, AdminTokenAuthentication
+from leaderboards.api.operator_token import AdminTokenAuthentication, by_token
 from leaderboards.identity.bans import ban_user, unban_user, user_called
 from leaderboards.identity.client_ids import issue_cli_id
 from leaderboards.identity.providers import require_known
@@ -40,24 +39,12 @@ class BanView(APIView):
 
     def post(self, request: Request, user_id: str) -> Response:
         user = user_called(user_id)
-        ban_user(
-            user,
-            actor=None,
-            actor_label=OPERATOR_LABEL,
-            reason=_reason(request),
-            context=request_context(request._request),
-        )
+        ban_user(user, reason=_reason(request), **by_token(request))
         return Response({"status": "ok", "user_id": user.user_id, "banned": True})
 
     def delete(self, request: Request, user_id: str) -> Response:
         user = user_called(user_id)
-        unban_user(
-            user,
-            actor=None,
-            actor_label=OPERATOR_LABEL,
-            reason=_reason(request),
-            context=request_context(request._request),
-        )
+        unban_user(user, reason=_reason(request), **by_token(request))
         return Response({"status": "ok", "user_id": user.user_id, "banned": False})
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from django.db import transaction
 from django.utils import timezone
 
 from leaderboards import audit
-from leaderboards.audit import NO_REQUEST, RequestContext
+from leaderboards.audit import By
 from leaderboards.identity.exceptions import UnknownUser
 from leaderboards.models import PopcornUser
 from leaderboards.verbs import Verb
@@ -21,14 +23,7 @@ def user_called(user_id: str) -> PopcornUser:
 
 
 @transaction.atomic
-def ban_user(
-    user: PopcornUser,
-    *,
-    actor: PopcornUser | None,
-    reason: str,
-    actor_label: str = "",
-    context: RequestContext = NO_REQUEST,
-) -> None:
+def ban_user(user: PopcornUser, *, reason: str, **by: Unpack[By]) -> None:
     """Ban, or give the ban of who is banned already another reason (500 characters at most)."""
     user.banned_at = user.banned_at or timezone.now()
     user.ban_reason = reason[:500]
@@ -36,32 +31,21 @@ def ban_user(
     audit.record(
         Verb.USER_BANNED,
         user,
-        actor=actor,
-        actor_label=actor_label,
-        context=context,
+        **by,
         user_id=user.user_id,
         reason=user.ban_reason,
     )
 
 
 @transaction.atomic
-def unban_user(
-    user: PopcornUser,
-    *,
-    actor: PopcornUser | None,
-    reason: str = "",
-    actor_label: str = "",
-    context: RequestContext = NO_REQUEST,
-) -> None:
+def unban_user(user: PopcornUser, *, reason: str, **by: Unpack[By]) -> None:
     user.banned_at = None
     user.ban_reason = ""
     user.save(update_fields=["banned_at", "ban_reason"])
     audit.record(
         Verb.USER_UNBANNED,
         user,
-        actor=actor,
-        actor_label=actor_label,
-        context=context,
+        **by,
         user_id=user.user_id,
         reason=reason,
     )

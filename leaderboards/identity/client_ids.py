@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from django.conf import settings
 from django.db import transaction
@@ -12,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from leaderboards import audit
-from leaderboards.audit import NO_REQUEST, RequestContext
+from leaderboards.audit import By
 from leaderboards.identity.exceptions import UnknownClientId
 from leaderboards.models import ClientId, PopcornUser, digest_client_id
 from leaderboards.verbs import Verb
@@ -53,32 +54,28 @@ def activate_cli_id(
     waiting: ClientId,
     *,
     user: PopcornUser,
-    actor: PopcornUser | None,
     revoke_others: bool = False,
-    context: RequestContext = NO_REQUEST,
+    **by: Unpack[By],
 ) -> None:
     """Make it `user`'s, once. Raises UnknownClientId when it no longer waits for somebody."""
     now = timezone.now()
     if _waiting().filter(pk=waiting.pk).update(user=user, activated_at=now) != 1:
         raise _unknown()
     audit.record(
-        Verb.CLI_ID_ACTIVATED,
+        Verb.CLIENT_ID_ACTIVATED,
         user,
-        actor=actor,
-        context=context,
+        **by,
         client_id=waiting.pk,
         digest=waiting.digest[:8],
         issued_to_address=waiting.issued_to_address,
     )
     if revoke_others:
         for other in valid_ids(user).filter(kind=ClientId.Kind.CLI).exclude(pk=waiting.pk):
-            revoke_client_id(other, actor=actor, context=context)
+            revoke_client_id(other, **by)
 
 
 @transaction.atomic
-def revoke_client_id(
-    client_id: ClientId, *, actor: PopcornUser | None, context: RequestContext = NO_REQUEST
-) -> None:
+def revoke_client_id(client_id: ClientId, **by: Unpack[By]) -> None:
     """End an id at once and for good; harmless when it was revoked before."""
     live = ClientId.objects.valid().filter(pk=client_id.pk)
     if client_id.user is None or live.update(revoked_at=timezone.now()) != 1:
@@ -86,8 +83,7 @@ def revoke_client_id(
     audit.record(
         Verb.CLIENT_ID_REVOKED,
         client_id.user,
-        actor=actor,
-        context=context,
+        **by,
         client_id=client_id.pk,
         digest=client_id.digest[:8],
     )

@@ -26,7 +26,7 @@ def test_a_submitter_gets_an_id_of_which_only_the_digest_is_kept():
     assert cli_id not in str([list(AuditEvent.objects.values()), vars(kept)])
     assert [row.verb for row in AuditEvent.objects.order_by("pk")] == [
         "user.registered",
-        "user.cli_id_issued",
+        "user.client_id_issued",
     ]
 
 

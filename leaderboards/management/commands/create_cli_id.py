@@ -14,9 +14,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", help="user name")
+        parser.add_argument("--web", action="store_true", help="for a web front end instead")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = PopcornUser.objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(f"there is no user {options['user']!r}")
-        self.stdout.write(f"cli_id: {actions.create_cli_id(user)}")
+        if options["web"]:
+            self.stdout.write(f"web_id: {actions.create_web_id(user)}")
+        else:
+            self.stdout.write(f"cli_id: {actions.create_cli_id(user)}")

@@ -33,7 +33,7 @@ def test_an_id_works_after_its_person_typed_and_confirmed_it(
     assert works(cli_id) == 200
     (account,) = person_rows()
     (event,) = site.rows(
-        "SELECT * FROM leaderboards_auditevent WHERE verb = 'user.cli_id_activated'"
+        "SELECT * FROM leaderboards_auditevent WHERE verb = 'user.client_id_activated'"
         " AND actor_id = ?",
         account["id"],
     )
