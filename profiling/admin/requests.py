@@ -100,45 +100,31 @@ class ProfileRequestAdmin(ShownAdmin):
             None,
             {
                 "fields": (
-                    "id",
-                    "shown_status",
-                    "verdict",
-                    "shown_origin",
-                    "user",
-                    "created_at",
-                    "rerun_of",
-                    "shown_reruns",
-                    "deleted_at",
+                    ("id", "created_at", "user"),
+                    ("shown_status", "verdict", "shown_origin"),
+                    ("rerun_of", "shown_reruns", "deleted_at"),
                 )
             },
         ),
         ("Refused", {"fields": ("refusal_status", "refusal_code", "refusal_reason")}),
+        ("Captures", {"fields": ("shown_captures", "shown_system")}),
+        ("Job", {"fields": ("shown_job", "shown_failure", "shown_events")}),
         (
             "Asked for",
             {
                 "fields": (
-                    "leaderboard_name",
-                    "leaderboard",
-                    "revision",
-                    "gpu",
-                    "file_name",
-                    "submission",
-                    "source_sha256",
-                    "benchmark_index",
-                    "ncu_kernel_name",
-                    "ncu_kernel_name_base",
-                    "ncu_launch_count",
-                    "ncu_version_wanted",
+                    ("leaderboard_name", "leaderboard", "revision"),
+                    ("gpu", "ncu_version_wanted", "seed"),
+                    ("file_name", "submission", "source_sha256"),
+                    ("benchmark_index", "ncu_launch_count"),
+                    ("ncu_kernel_name", "ncu_kernel_name_base"),
                     "shown_specs",
-                    "seed",
                     "config_sha256",
                 )
             },
         ),
-        ("Captures", {"fields": ("shown_captures", "shown_system")}),
-        ("Job", {"fields": ("shown_job", "shown_failure", "shown_events")}),
         ("Audit trail", {"fields": ("shown_trail",)}),
-        ("Came from", {"fields": ("origin", "request_id", "address", "client_version")}),
+        ("Came from", {"fields": (("origin", "request_id"), ("address", "client_version"))}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProfileRequest]:

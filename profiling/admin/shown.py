@@ -88,7 +88,7 @@ def _kernel(kernel: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dimensions(sizes: list[int] | None) -> str:
-    return " x ".join(map(str, sizes)) if sizes else NOT_SAID
+    return "x".join(map(str, sizes)) if sizes else NOT_SAID
 
 
 def _value(metric: dict[str, Any] | None) -> str:
