@@ -22,7 +22,8 @@ from runners.dispatcher import claim, reap
 from runners.dispatcher.flight import Flight, Holder
 from runners.dispatcher.poll import poll_job
 from runners.dispatcher.start import start_job
-from runners.exceptions import LostRace
+from runners.dispatcher.strays import end_strays
+from runners.exceptions import LostRace, RunnerFault
 from runners.models import Job
 from runners.states import JobStatus
 
@@ -34,6 +35,9 @@ SLOW_THREADS = 2
 FAREWELL_S = 5.0
 # A run that could not be ended is tried again after this.
 STOP_AGAIN_S = 30.0
+# Strays are rare, and asking for them is dear at some providers; none runs for longer than a day.
+SWEEP_EVERY_S = 300.0
+SWEEP_BACK = timedelta(days=1)
 
 
 def make_owner() -> str:
@@ -65,7 +69,10 @@ class Dispatcher:
         self._is_running = True
         logger.info("%s begins", self.holder.label)
         await asyncio.gather(
-            self._repeat(self.hold_on), self._repeat(self.take_up), self._repeat(self.stop_runs)
+            self._repeat(self.hold_on, settings.POLL_EVERY_S),
+            self._repeat(self.take_up, settings.POLL_EVERY_S),
+            self._repeat(self.stop_runs, settings.POLL_EVERY_S),
+            self._repeat(self.sweep, SWEEP_EVERY_S),
         )
         await self._land()
         logger.info("%s ends", self.holder.label)
@@ -77,7 +84,7 @@ class Dispatcher:
         flights = list(self.flights.values())
         for flight in flights:
             if await self.advance(flight) is None:
-                del self.flights[flight.key]
+                self._forget(flight)
         await self.stop_runs()
         return bool(flights)
 
@@ -125,6 +132,15 @@ class Dispatcher:
             await self.holder.db(reap.mark_stopped, job)
             self._stop_again.pop(job.pk, None)
 
+    async def sweep(self) -> None:
+        """End runs that no row names, of every runner that is in use."""
+        since = timezone.now() - SWEEP_BACK
+        for name in sorted({gpu.runner for gpu in settings.GPU_TYPES.values()}):
+            try:
+                await end_strays(self._runner(name), self.holder.db, since)
+            except RunnerFault as fault:
+                logger.warning("%s cannot tell its runs: %s", name, fault)
+
     async def advance(self, flight: Flight) -> float | None:
         """One step; seconds until the next, None when the job is off our hands. Never raises."""
         step = start_job if flight.job.status == JobStatus.STARTING else poll_job
@@ -150,14 +166,17 @@ class Dispatcher:
             return  # our own lease ran out, and we took it over from ourselves
         self.flights[flight.key] = flight
         if self._is_running:
-            self._tasks[flight.key] = asyncio.create_task(self._fly(flight))
+            task = asyncio.create_task(self._fly(flight))
+            self._tasks[flight.key] = task
+            task.add_done_callback(lambda _: self._forget(flight))
 
     async def _fly(self, flight: Flight) -> None:
-        try:
-            while (wait := await self.advance(flight)) is not None:  # noqa: ASYNC110  its own pace
-                await asyncio.sleep(wait)
-        finally:
-            del self.flights[flight.key], self._tasks[flight.key]
+        while (wait := await self.advance(flight)) is not None:  # noqa: ASYNC110  its own pace
+            await asyncio.sleep(wait)
+
+    def _forget(self, flight: Flight) -> None:
+        self.flights.pop(flight.key, None)
+        self._tasks.pop(flight.key, None)
 
     def _drop(self, flight: Flight) -> None:
         """It is no longer ours. A start under way finds that out by itself and ends its run."""
@@ -166,9 +185,9 @@ class Dispatcher:
         if task := self._tasks.get(flight.key):
             task.cancel()
         else:
-            self.flights.pop(flight.key, None)
+            self._forget(flight)
 
-    async def _repeat(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, action: Callable[[], Awaitable[None]], every_s: float) -> None:
         """Whatever happens in one round, there is a next one."""
         while not self._stopping.is_set():
             try:
@@ -176,7 +195,7 @@ class Dispatcher:
             except Exception:
                 logger.exception("%s: %s failed", self.holder.label, action.__name__)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), settings.POLL_EVERY_S)
+                await asyncio.wait_for(self._stopping.wait(), every_s)
 
     async def _land(self) -> None:
         deadline = time.monotonic() + FAREWELL_S

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
-from runners.backends.base import START_UNKNOWN, KnownRun
+from runners.backends.base import START_UNKNOWN
 from runners.dispatcher.flight import Flight
+from runners.dispatcher.strays import end_strays, settling_time
 from runners.exceptions import LostRace, RunnerFault
 from runners.gpu.contract import JobConfig
 from runners.handlers import handler_of
-from runners.models import Job
 from runners.states import JobStatus
 
 logger = logging.getLogger(__name__)
@@ -85,36 +85,19 @@ async def recover_start(flight: Flight) -> float | None:
     """Start again what was lost on the way, once it is certain that nothing of it runs (FR-30)."""
     job = flight.job
     assert job.starting_at is not None
-    settled = timedelta(seconds=settings.START_LIMIT_S + settings.START_MARGIN_S)
-    if timezone.now() < job.starting_at + settled:
+    if timezone.now() < job.starting_at + settling_time():
         return float(settings.POLL_EVERY_S)
+    # The provider's clock is not ours.
     since = job.starting_at - timedelta(seconds=settings.START_MARGIN_S)
     try:
-        strays = await find_strays(flight, since)
-        # A young one may be another dispatcher's, which is about to save its id.
-        if any(timezone.now() < run.started_at + settled for run in strays):
-            return float(settings.POLL_EVERY_S)
-        for run in strays:
-            logger.warning("%s: run %s belongs to no row", job, run.external_id)
-            await flight.runner.cancel(run.external_id)
-            await flight.runner.release(run.external_id)
+        young = await end_strays(flight.runner, flight.holder.db, since)
     except RunnerFault as fault:
         return await flight.bear(fault, patience_s=settings.POLL_PATIENCE_S)
+    if young:  # another dispatcher's, or this job's
+        return float(settings.POLL_EVERY_S)
     await flight.requeue(
         kind="start_lost",
         message="The start of this run was interrupted, and nothing of it runs any more.",
         delay_s=0,
     )
     return None
-
-
-async def find_strays(flight: Flight, since: datetime) -> list[KnownRun]:
-    """Runs at the provider that no row names."""
-    runs = await flight.runner.unclaimed(since)
-    known = await flight.holder.db(_known_ids, flight.runner.name, [r.external_id for r in runs])
-    return [run for run in runs if run.external_id not in known]
-
-
-def _known_ids(runner: str, external_ids: list[str]) -> set[str]:
-    found = Job.objects.filter(runner=runner, external_id__in=external_ids)
-    return set(found.values_list("external_id", flat=True))

@@ -3,10 +3,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
+from runners import handlers
 from runners.artifacts import open_artifact
-from runners.backends.fake_plan import Plan, PlannedFault
+from runners.backends.fake_plan import Plan, PlannedFault, write_envelope
 from runners.gpu.contract import Failure, FailureKind
 from runners.models import DispatcherHeartbeat, GpuPause, Job
 from runners.pauses import resume_gpu
@@ -242,8 +244,6 @@ def test_a_job_that_is_cancelled_while_it_starts_leaves_no_run(
 
     async def cancelled_meanwhile(self, gpu, config):
         external_id = await start(self, gpu, config)
-        from asgiref.sync import sync_to_async
-
         await sync_to_async(move)(
             await sync_to_async(Job.objects.get)(), S.CANCELLED, actor_label="alice"
         )
@@ -295,8 +295,6 @@ def test_bytes_that_are_no_envelope_are_our_failure(
 def test_the_result_of_another_job_is_refused(dispatcher, add_job, fake, tmp_path):
     first = dispatcher.until(add_job(), S.RUNNING)
     [call] = fake.calls("started")
-    from runners.backends.fake_plan import write_envelope
-
     write_envelope(tmp_path / "result", fake.config_of(call["external_id"]), Plan())
     dispatcher.until(first, S.SUCCEEDED)
     fake.plan(Plan(envelope=str(tmp_path / "result")))
@@ -424,7 +422,7 @@ def test_a_job_whose_holder_is_gone_is_taken_over_and_its_run_found_again(
     job = dispatcher.until(add_job(), status)
     fake.plan(Plan())
     monkeypatch.undo()
-    monkeypatch.setitem(__import__("runners.handlers").handlers._handlers, "test", handler)
+    monkeypatch.setitem(handlers._handlers, "test", handler)
     other = Steps("two")
     other.step()
     assert Job.objects.get(pk=job.pk).lease_owner == "one"
@@ -442,8 +440,6 @@ def test_a_dispatcher_that_was_stopped_for_longer_than_its_lease_starts_nothing(
     dispatcher, add_job, fake
 ):
     """FR-30: it was stopped between its claim and the start."""
-    from asgiref.sync import async_to_sync
-
     job = add_job()
     async_to_sync(dispatcher.dispatcher.take_up)()
     [flight] = dispatcher.dispatcher.flights.values()
@@ -452,6 +448,26 @@ def test_a_dispatcher_that_was_stopped_for_longer_than_its_lease_starts_nothing(
     assert async_to_sync(dispatcher.dispatcher.advance)(flight) is None
 
     assert fake.calls("started", job.pk) == []
+
+
+def test_a_run_that_no_row_names_is_ended_but_never_one_that_was_started_just_now(
+    dispatcher, add_job, fake, settings
+):
+    """FR-30: cancelled while it was started, by a dispatcher that was killed."""
+    fake.plan(Plan(run_s=3600))
+    known = dispatcher.until(add_job(), S.RUNNING)
+    stray = dispatcher.until(add_job(), S.RUNNING)
+    Job.objects.filter(pk=stray.pk).update(
+        status=S.CANCELLED, finished_at=timezone.now(), external_id="", lease_until=None
+    )
+
+    settings.START_MARGIN_S = 3600
+    async_to_sync(dispatcher.dispatcher.sweep)()
+    assert sorted(fake.alive()) == sorted([known.external_id, stray.external_id])
+    settings.START_LIMIT_S = settings.START_MARGIN_S = 0
+    async_to_sync(dispatcher.dispatcher.sweep)()
+
+    assert fake.alive() == [known.external_id]
 
 
 def test_a_live_dispatcher_can_be_seen(dispatcher):

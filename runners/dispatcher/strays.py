@@ -1,0 +1,45 @@
+"""Runs at a provider that no row names: a start was interrupted, or an end did not get through."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from runners.backends.base import Runner
+from runners.dispatcher.database import Threads
+from runners.models import Job
+
+logger = logging.getLogger(__name__)
+
+
+def settling_time() -> timedelta:
+    """How long after a start its run may still be without a row."""
+    return timedelta(seconds=settings.START_LIMIT_S + settings.START_MARGIN_S)
+
+
+async def end_strays(runner: Runner, db: Threads, since: datetime) -> int:
+    """End what is surely nobody's; how many are so young that their id may just be on its way.
+
+    Raises RunnerFault.
+    """
+    runs = await runner.unclaimed(since)
+    known = await db(_known_ids, runner.name, [run.external_id for run in runs])
+    young = 0
+    for run in runs:
+        if run.external_id in known:
+            continue
+        if timezone.now() < run.started_at + settling_time():
+            young += 1
+            continue
+        logger.warning("run %s at %s belongs to no row", run.external_id, runner.name)
+        await runner.cancel(run.external_id)
+        await runner.release(run.external_id)
+    return young
+
+
+def _known_ids(runner: str, external_ids: list[str]) -> set[str]:
+    found = Job.objects.filter(runner=runner, external_id__in=external_ids)
+    return set(found.values_list("external_id", flat=True))
