@@ -9,13 +9,14 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from django.db import transaction
 from django.utils import timezone
 
 from leaderboards import audit
-from leaderboards.audit import NO_REQUEST, RequestContext
-from leaderboards.models import PopcornUser, Submission, SubmissionSource
+from leaderboards.audit import By
+from leaderboards.models import Submission, SubmissionSource
 from leaderboards.verbs import SubmissionVerb
 from runners.artifacts import StorageUnavailable, purge_artifact
 from runners.exceptions import LostRace
@@ -44,13 +45,7 @@ def jobs_of(submission: Submission) -> list[Job]:
 
 
 @transaction.atomic
-def delete_submission(
-    submission: Submission,
-    *,
-    actor: PopcornUser | None,
-    actor_label: str = "",
-    context: RequestContext = NO_REQUEST,
-) -> None:
+def delete_submission(submission: Submission, **by: Unpack[By]) -> None:
     """Hide it everywhere and cancel what runs of it. Deleting it twice is harmless."""
     # Locked: a job that ends at this moment waits, and then queues no secret pass.
     locked = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
@@ -58,9 +53,7 @@ def delete_submission(
         return
     locked.deleted_at = timezone.now()
     locked.save(update_fields=["deleted_at"])
-    recorded = audit.record(
-        SubmissionVerb.DELETED, locked, actor=actor, actor_label=actor_label, context=context
-    )
+    recorded = audit.record(SubmissionVerb.DELETED, locked, **by)
     for job in jobs_of(locked):
         _cancel(job, recorded.actor_label)
 

@@ -112,6 +112,11 @@ class HourlyLimitReached(SubmissionRefused):
     http_status = 429
 
 
+class UnknownGpu(ServiceError):
+    code = "unknown_gpu"
+    http_status = 404
+
+
 class BadLeaderboard(ServiceError):
     code = "bad_leaderboard"
 

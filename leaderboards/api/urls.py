@@ -7,7 +7,11 @@ from django.urls import include, path
 from leaderboards.api import (
     converters,  # noqa: F401  registers <name:…>
     discovery,
+    operator_submissions,
     operators,
+    problems,
+    rankings,
+    submissions,
 )
 
 _board = "leaderboards/<name:leaderboard>"
@@ -20,6 +24,11 @@ _admin = [
     path(f"{_board}/invites", operators.LeaderboardInvitesView.as_view()),
     path(f"{_board}/rate-limits", operators.RateLimitsView.as_view()),
     path(f"{_board}/rate-limits/<name:category>", operators.RateLimitView.as_view()),
+    path(f"{_board}/submissions", operator_submissions.LeaderboardSubmissionsView.as_view()),
+    path("submissions", operator_submissions.SubmissionsView.as_view()),
+    path("submissions/<name:pk>", operator_submissions.SubmissionView.as_view()),
+    path("stats", operator_submissions.StatsView.as_view()),
+    path("update-problems", problems.update_problems),
     path("invites", operators.InvitesView.as_view()),
     path("invites/<name:code>", operators.InviteView.as_view()),
     path(
@@ -33,5 +42,18 @@ urlpatterns = [
     path("gpus/<name:leaderboard>", discovery.GpusView.as_view()),
     path("runner_queue/<name:gpu>", discovery.RunnerQueueView.as_view()),
     path("user/join", discovery.JoinView.as_view()),
+    path(
+        "submissions/<name:leaderboard>/<name:gpu>",
+        rankings.RankingViewSet.as_view({"get": "list"}),
+    ),
+    path(
+        "submission_count/<name:leaderboard>/<name:gpu>",
+        rankings.RankingViewSet.as_view({"get": "count"}),
+    ),
+    path("user/submissions", submissions.UserSubmissionViewSet.as_view({"get": "list"})),
+    path(
+        "user/submissions/<name:pk>",
+        submissions.UserSubmissionViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
     path("admin/", include(_admin)),
 ]

@@ -61,9 +61,9 @@ class Run(models.Model):
             ),
         ]
         indexes = [
-            # Rankings: best public scores of a leaderboard on a GPU.
+            # Rankings: each person's best public score of a leaderboard on a GPU.
             models.Index(
-                fields=["leaderboard", "gpu", "score"],
+                fields=["leaderboard", "gpu", "user", "score"],
                 name="run_ranking",
                 condition=Q(secret=False, score__isnull=False),
             ),

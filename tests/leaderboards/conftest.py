@@ -20,6 +20,7 @@ from runners.gpu.contract import (
     System,
 )
 from runners.states import FINAL
+from tests.conftest import make_person
 from tests.runners.conftest import Steps
 
 START, END = "2026-11-30T12:00:00+00:00", "2026-11-30T12:00:07+00:00"
@@ -127,3 +128,8 @@ def run(send, answer, dispatcher):
         return Submission.objects.get(pk=first.submission_id)
 
     return call
+
+
+@pytest.fixture
+def make_person_named(db):
+    return make_person
