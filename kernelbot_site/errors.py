@@ -17,6 +17,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
+from leaderboards.identity.exceptions import FormExpired
+from leaderboards.identity.rendering import send_error
 from runners.exceptions import ServiceError
 
 log = logging.getLogger(__name__)
@@ -107,5 +109,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Only forms of pages can meet this; the API takes no cookies."""
-    detail = "the form has expired: reload the page and send it again"
-    return JsonResponse({"detail": detail, "code": "csrf"}, status=403)
+    error = FormExpired("the form has expired: reload the page and send it again")
+    if request.path.startswith("/activate/"):
+        return send_error(request, error)
+    return JsonResponse({"detail": str(error), "code": error.code}, status=error.http_status)

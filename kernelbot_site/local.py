@@ -66,6 +66,7 @@ def gpu_types_here() -> dict[str, dict[str, Any]]:
 def main() -> None:
     data_dir = Path(os.environ.setdefault("DATA_DIR", str(BASE_DIR / "var")))
     os.environ.setdefault("SECRET_KEY", read_or_make_secret(data_dir / "secret_key"))
+    os.environ.setdefault("ADMIN_TOKEN", read_or_make_secret(data_dir / "admin_token"))
     os.environ.setdefault("GPU_TYPES", json.dumps(gpu_types_here()))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kernelbot_site.settings")
     os.environ.setdefault("LOG_LEVEL", "WARNING")

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
 
 from leaderboards import audit
+from leaderboards.admin.access import access_page
 from leaderboards.api.context import request_context
 from leaderboards.models import ClientId, Identity, PopcornUser
 from leaderboards.verbs import Verb
@@ -63,6 +67,21 @@ class PopcornUserAdmin(_UserAdmin):
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
     readonly_fields = ("user_id", "banned_at", "ban_reason", "last_login", "date_joined")
+    change_form_template = "leaderboards/admin/person.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        access = path(
+            "<int:key>/access/",
+            self.admin_site.admin_view(self.access),
+            name="leaderboards_popcornuser_access",
+        )
+        return [access, *super().get_urls()]
+
+    def access(self, request: HttpRequest, key: int) -> HttpResponse:
+        user = get_object_or_404(PopcornUser, pk=key)
+        if not self.has_change_permission(request, user):
+            raise PermissionDenied
+        return access_page(request, user)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

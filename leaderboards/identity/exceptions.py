@@ -45,6 +45,11 @@ class NotSignedIn(ServiceError):
     http_status = 401
 
 
+class FormExpired(ServiceError):
+    code = "csrf"
+    http_status = 403
+
+
 class UnknownClientId(ServiceError):
     """No id that waits for somebody: never issued, too old, or somebody's already."""
 

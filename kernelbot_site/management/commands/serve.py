@@ -26,6 +26,7 @@ class Command(BaseCommand):
             f"operators   {supervisor.address}/operators/  "
             f"{login.operator} / {login.operator_password}\n"
             f"CLI id      {login.cli_id}\n"
+            f"admin API   POPCORN_ADMIN_TOKEN={settings.ADMIN_TOKEN or '(off)'}\n"
             f"GPUs        {gpus}\n\n"
             f"popcorn-cli reads the id from ~/.popcorn.yaml (cli_id: …) and the address from\n"
             f"POPCORN_API_URL={supervisor.address}. Ctrl-C ends the service."

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.identity.browser import Page
+
 TYPE = "The id of your CLI"
 CONFIRM = "Yes, activate it"
 
@@ -78,6 +80,7 @@ def test_nothing_is_activated_without_the_form_s_token(signed_in, browser, issue
         fields = {"checked": confirm["fields"]["checked"]} | forged
         answer = browser.http.post(confirm["action"], data=fields)
         assert answer.status_code == 403
+        assert "the form has expired" in Page(answer).text
     assert works(cli_id) == 401
 
 
