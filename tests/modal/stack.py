@@ -1,0 +1,172 @@
+"""The whole service as it runs in production, with stand-ins only for what lies outside it.
+
+Web server and dispatcher as processes; the fake Modal, which runs each call in the real container
+runtime; an S3 server; an `ncu` that obeys its flags. Only the dispatcher has Modal's token.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.config
+import botocore.exceptions
+
+from tests.fake_modal.server import TOKEN, FakeModal
+from tests.modal.conftest import DEPLOYMENT
+from tests.modal.test_deploy import deploy
+from tests.server.service import Service, free_port
+from tests.synthetic_reports import DEMO_LAUNCHES, details_csv, details_text, write_report
+
+ROOT = Path(__file__).resolve().parents[2]
+BUCKET = "reports"
+AWS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+class ObjectStore:
+    """A process that speaks S3 and keeps its objects in memory."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start; or start again, empty, after `kill`."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            env=AWS | {"PATH": os.environ["PATH"]},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.client().create_bucket(Bucket=BUCKET)
+            except botocore.exceptions.BotoCoreError:
+                assert time.monotonic() < deadline, "the S3 server did not start"
+                time.sleep(0.1)
+            else:
+                return
+
+    def client(self) -> Any:
+        session = boto3.Session(*AWS.values())
+        config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=5)
+        return session.client("s3", endpoint_url=self.url, config=config)
+
+    def keys(self) -> list[str]:
+        return [
+            each["Key"] for each in self.client().list_objects(Bucket=BUCKET).get("Contents", [])
+        ]
+
+    def kill(self) -> None:
+        self.thaw()
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+
+def make_tools(folder: Path) -> Path:
+    """The PATH of the containers: an ncu, and the Python of the tests."""
+    folder.mkdir()
+    source = (ROOT / "tests/gpu/fake_ncu.py").read_text()
+    (folder / "ncu").write_text(f"#!{sys.executable}\n{source}")
+    (folder / "ncu").chmod(0o755)
+    (folder / "python3").symlink_to(sys.executable)
+    write_report(folder / "made.ncu-rep", DEMO_LAUNCHES)
+    plan = {
+        "report": "made.ncu-rep",
+        "log": "==PROF== Connected to process 1 (/usr/bin/python3)\n",
+        "text": details_text(DEMO_LAUNCHES),
+        "csv": details_csv(DEMO_LAUNCHES),
+    }
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return folder
+
+
+def slow_ncu(tools: Path, seconds: float) -> None:
+    """From now on a capture takes so long."""
+    plan = json.loads((tools / "plan.json").read_text())
+    (tools / "plan.json").write_text(json.dumps(plan | {"sleep": seconds}))
+
+
+class Stack(Service):
+    """Everything; `close` ends all of it. Leaderboard rowsum_cpu on the L4, alice's CLI id."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        folder.mkdir()
+        self.tools = make_tools(folder / "tools")
+        path = f"{self.tools}:{os.environ['PATH']}"
+        self.modal = FakeModal(folder / "modal", container_path=path)
+        self.s3 = ObjectStore()
+        l4 = {"runner": "modal", "sm": "89", "ncu": True, "max_in_flight": 4}
+        defaults: dict[str, object] = AWS | {
+            "GPU_TYPES": json.dumps({"L4": l4}),
+            "MODAL_DEPLOYMENT": DEPLOYMENT,
+            "REPORTS_S3_BUCKET": BUCKET,
+            "REPORTS_S3_ENDPOINT": self.s3.url,
+            "POLL_EVERY_S": "0.1",
+            "START_LIMIT_S": "6",
+            "START_MARGIN_S": "1",
+            "RETRY_DELAY_S": "0.2",
+        }
+        super().__init__(folder, **defaults | settings)
+
+    @property
+    def _debug(self) -> dict[str, str]:
+        """The dispatcher's environment; the web server's has neither token nor address."""
+        return self.env | TOKEN | self.modal.environment()
+
+    def prepare(self, template: Service | None = None) -> Stack:
+        done = deploy(self.modal)
+        assert done.returncode == 0, done.stderr
+        problems = self.folder / "problems"
+        shutil.copytree(ROOT / "examples/problems", problems)
+        boards = (problems / "examples.yaml").read_text().replace("gpus: [CPU]", "gpus: [L4]")
+        (problems / "examples.yaml").write_text(boards)
+        self.manage("migrate", "-v0")
+        self.manage("sync_problems", str(problems))
+        made = self.manage("create_user", "alice")
+        self.cli_id = made.partition("cli_id: ")[2].strip()
+        return self
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start(self) -> Stack:
+        self.start_web()
+        self.start_dispatcher()
+        return self
+
+    def close(self) -> None:
+        self.s3.thaw()
+        self.modal.thaw()
+        self.stop_all()
+        self.modal.close()
+        self.s3.kill()
