@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from leaderboards.actions import change_leaderboard
+from leaderboards.api.context import request_context
 from leaderboards.models import Leaderboard, PopcornUser, TaskRevision
 from runners.admin.base import ShownAdmin
 
@@ -53,6 +54,7 @@ class LeaderboardAdmin(ShownAdmin):
         change_leaderboard(
             Leaderboard.objects.get(pk=obj.pk),
             actor=request.user,
+            context=request_context(request),
             changes={name: form.cleaned_data[name] for name in form.changed_data},
         )
 

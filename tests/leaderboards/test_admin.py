@@ -23,14 +23,16 @@ def test_changing_a_leaderboard_is_recorded(site, olga, rowsum):
         "deadline_0": "2030-01-02",
         "deadline_1": "03:04:05",
         "gpu_types": '["H100"]',
+        "visibility": "closed",
     }
 
     assert site.post(page_of(type(rowsum), of=rowsum.pk), form).status_code == 302
 
     rowsum.refresh_from_db()
     assert (rowsum.description, rowsum.gpu_types) == ("new text", ["H100"])
+    assert rowsum.visibility == "closed"
     event = AuditEvent.objects.get(verb="leaderboard.changed")
-    assert event.actor == olga
+    assert (event.actor, event.address) == (olga, "127.0.0.1")
     assert event.data["before"]["gpu_types"] == ["B200", "H100", "CPU"]
 
 
