@@ -54,11 +54,10 @@ def test_only_transitions_writes_a_status():
 
 
 def test_no_file_is_longer_than_a_reader_can_hold():
-    long = {
-        str(p.relative_to(ROOT)): n for p in CODE if (n := len(p.read_text().splitlines())) > 400
-    }
+    read = [p for p in CODE if "migrations" not in p.parts]  # those are generated
+    lines = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in read}
 
-    assert long == {}
+    assert {name: count for name, count in lines.items() if count > 400} == {}
 
 
 def test_the_top_level_is_what_was_agreed():
