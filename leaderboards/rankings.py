@@ -73,7 +73,8 @@ def count_ranked(board: Leaderboard, gpu: str, user_id: str | None = None) -> in
     """How many people are ranked; for one person, how many of their runs would be."""
     if user_id is None:
         return Run.objects.filter(pk__in=_best_runs(board, gpu)).count()
-    return qualifying_runs(board, gpu).filter(user__user_id=user_id).count()
+    # No database could be asked for a NUL, which no id has.
+    return qualifying_runs(board, gpu).filter(user__user_id=user_id.replace("\0", "?")).count()
 
 
 def _best_runs(board: Leaderboard, gpu: str) -> QuerySet[PopcornUser, int | None]:

@@ -193,7 +193,8 @@ def list_submissions(
 ) -> list[ListedSubmission]:
     """Newest first; two queries. An unknown leaderboard has no submissions."""
     if leaderboard is not None:
-        among = among.filter(leaderboard__name=leaderboard.lower())
+        # No database could be asked for a NUL, which no name has.
+        among = among.filter(leaderboard__name=leaderboard.lower().replace("\0", "?"))
     page = list(
         among.annotate(**_PASSES)
         .order_by("-id")

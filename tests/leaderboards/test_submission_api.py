@@ -324,6 +324,7 @@ def test_everybody_is_ranked_by_their_best_and_equal_scores_share_a_rank(
     ]
     assert [row["rank"] for row in ranking("limit=2&offset=1")] == [2, 2]
     assert ranking(path="/submission_count/rowsum/B200") == {"count": 4}
+    assert ranking("user_id=a%00b", path="/submission_count/rowsum/B200") == {"count": 0}
     assert ranking("user_id=id-alice", path="/submission_count/RowSum/b200") == {"count": 2}
 
 
