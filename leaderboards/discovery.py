@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from leaderboards.models import Leaderboard
+from leaderboards.runner_queue import show_queue
 from leaderboards.task_definition import SUBMISSION_MARK, TaskDefinition
 from runners.models import Job
 from runners.pauses import paused_gpus
@@ -35,29 +36,13 @@ def offered_gpus(board: Leaderboard) -> list[str]:
 def runner_queue(gpu_name: str) -> dict[str, Any]:
     """How busy a GPU type is, as clients show it; one that is not here is unavailable."""
     gpu = find_gpu(settings.GPU_TYPES, gpu_name)
-    if gpu is None:
-        return _queue(gpu_name, error=f"there is no GPU {gpu_name[:64]!r} here")
-    jobs = Job.objects.filter(gpu=gpu.name)
-    facts: dict[str, Any] = {
-        "runner": gpu.runner,
+    jobs = Job.objects.filter(gpu=gpu.name) if gpu else Job.objects.none()
+    columns = {
         "queued_jobs": jobs.queued().order_by().count(),
         "running_jobs": jobs.in_flight().count(),
-        "available_runners": gpu.max_in_flight,
+        "gpu_is_paused": gpu is not None and gpu.name in paused_gpus(),
     }
-    if gpu.name in paused_gpus():
-        return _queue(gpu.name, error="its machines cannot work at present", **facts)
-    return _queue(gpu.name, **facts)
-
-
-def unknown_queue(gpu_name: str) -> dict[str, Any]:
-    """For when even the queue cannot be read: who asks for it should not fail for that."""
-    return _queue(gpu_name, error="the queue cannot be read at present")
-
-
-def _queue(gpu_name: str, *, error: str | None = None, **facts: Any) -> dict[str, Any]:
-    unknown = dict.fromkeys(("queued_jobs", "running_jobs", "available_runners"))
-    status = "unavailable" if error else "available"
-    return {"runner": None, "gpu": gpu_name, **unknown, **facts, "status": status, "error": error}
+    return show_queue(gpu_name, columns)
 
 
 def _shown(board: Leaderboard) -> dict[str, Any]:

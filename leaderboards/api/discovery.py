@@ -14,10 +14,11 @@ from leaderboards.access import require_reader
 from leaderboards.api.authentication import CliIdAuthentication, OptionalClientId, person
 from leaderboards.api.context import request_context
 from leaderboards.api.forms import read_body
-from leaderboards.discovery import list_leaderboards, offered_gpus, runner_queue, unknown_queue
+from leaderboards.discovery import list_leaderboards, offered_gpus, runner_queue
 from leaderboards.invites import claim_invite
 from leaderboards.models import PopcornUser
 from leaderboards.preparation import find_leaderboard
+from leaderboards.runner_queue import show_queue
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,9 @@ class RunnerQueueView(APIView):
             return Response(runner_queue(gpu))
         except DatabaseError:
             log.exception("the queue cannot be read")
-            return Response(unknown_queue(gpu))
+            facts = {"queued_jobs": None, "running_jobs": None, "gpu_is_paused": False}
+            error = "the queue cannot be read at present"
+            return Response(show_queue(gpu, facts) | {"status": "unavailable", "error": error})
 
 
 class JoinForm(serializers.Serializer[None]):

@@ -26,6 +26,8 @@ class BadFields(ServiceError):
 def read_body(request: Request, form: type[Serializer[Any]]) -> dict[str, Any]:
     """The validated fields of a JSON object. Raises NotAnObject (422) or BadFields (400)."""
     require_whole_body(request._request)
+    if request.stream is None:
+        raise NotAnObject("the body is missing: a JSON object is wanted")
     try:
         body = request.data
     except ParseError as error:

@@ -47,7 +47,6 @@ class UpdateProblemsView(OperatorView):
                 "updated": [name for name, _ in result.updated],
                 "skipped": [{"name": name, "reason": why} for name, why in result.skipped],
                 "errors": [{"name": name, "error": error} for name, error in result.errors],
-                "commit": result.provenance.commit,
             }
         )
 
