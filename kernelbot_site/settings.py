@@ -214,6 +214,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "kernelbot_site.formats"
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"

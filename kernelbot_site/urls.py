@@ -15,6 +15,9 @@ handler403 = "kernelbot_site.errors.forbidden"
 handler404 = "kernelbot_site.errors.not_found"
 handler500 = "kernelbot_site.errors.server_error"
 
+admin.site.site_header = admin.site.site_title = "KernelBot operators"
+admin.site.site_url = None  # there is no other site to view
+
 urlpatterns = [
     path("operators/", admin.site.urls),
     path("ready", ready),

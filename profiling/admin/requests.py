@@ -69,16 +69,16 @@ class MeasuredFilter(admin.SimpleListFilter):
 @admin.register(ProfileRequest)
 class ProfileRequestAdmin(ShownAdmin):
     list_display = (
-        "id",
         "created_at",
-        "user",
         "leaderboard_name",
         "gpu",
+        "user",
         "shown_status",
         "verdict",
         "shown_origin",
         "origin",
         "rerun_of_id",
+        "id",
     )
     list_filter = (
         StatusFilter,
