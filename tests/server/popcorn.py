@@ -6,12 +6,19 @@ import base64
 import io
 import json
 import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
 
 SUBMISSION = b"def custom_kernel(data):\n    return data\n"
+type Event = tuple[str, dict[str, Any]]
 PATH = "/profile/rowsum/B200"
 
 
-def form(content=SUBMISSION, name="submission.py", **options):
+def form(
+    content: bytes = SUBMISSION, name: str = "submission.py", **options: Any
+) -> dict[str, Any]:
     """Keyword arguments for httpx; the file part has no Content-Type."""
     return {"files": {"file": (name, content, "")}, "data": options}
 
@@ -19,12 +26,12 @@ def form(content=SUBMISSION, name="submission.py", **options):
 class Stream:
     """The events of a response as they come; every network chunk is decoded by itself, lossy."""
 
-    def __init__(self, response):
+    def __init__(self, response: httpx.Response) -> None:
         self.response = response
-        self.events = []
+        self.events: list[Event] = []
         self._frames = self._read()
 
-    def _read(self):
+    def _read(self) -> Iterator[Event]:
         buffer = ""
         for chunk in self.response.iter_raw():
             buffer += chunk.decode("utf-8", "replace")
@@ -35,17 +42,17 @@ class Stream:
                     yield event
         self.rest = buffer
 
-    def next(self):
+    def next(self) -> Event:
         return next(self._frames)
 
-    def until(self, wanted):
+    def until(self, wanted: Callable[[str, Any], bool]) -> Any:
         """The first event for which `wanted(name, data)` is true."""
         for name, data in self._frames:
             if wanted(name, data):
                 return data
         raise AssertionError(f"the stream ended: {self.events}")
 
-    def last(self):
+    def last(self) -> Event:
         """Read to the end of the stream; its last event, which must be the only one of its kind."""
         for _ in self._frames:
             pass
@@ -55,11 +62,11 @@ class Stream:
         return self.events[-1]
 
     @property
-    def messages(self):
+    def messages(self) -> list[str]:
         return [data["message"] for name, data in self.events if name == "status"]
 
 
-def parse(frame):
+def parse(frame: str) -> Event | None:
     """Of a frame, only the last event line and the last data line count."""
     event = data = None
     for line in frame.split("\n"):
@@ -70,7 +77,7 @@ def parse(frame):
     return (event, json.loads(data)) if event and data else None
 
 
-def archives(result):
+def archives(result: dict[str, Any]) -> dict[str, bytes]:
     """The bytes of each archive by its key; strict base64, as the client's decoder is."""
     runs = result["results"][0]["runs"]
     return {
@@ -80,6 +87,6 @@ def archives(result):
     }
 
 
-def names_in(archive):
+def names_in(archive: bytes) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         return sorted(opened.namelist())

@@ -12,8 +12,10 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -31,18 +33,18 @@ PATIENCE_S = 60  # generous: a slow machine must not fail a test
 class Service:
     """`folder` holds everything that it writes. Settings may be given as keyword arguments."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder: Path, **settings: object) -> None:
         self.folder = folder
         self.port = free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
+        gpu_types: dict[str, Any] = dict(GPU_TYPES)
+        gpu_types["B200"] = gpu_types["B200"] | {"max_in_flight": 64}
         self.env = {
             "PATH": os.environ["PATH"],
             "DJANGO_SETTINGS_MODULE": "kernelbot_site.settings",
             "SECRET_KEY": "only for tests, and long enough for the checks of Django",
             "DATA_DIR": str(folder),
-            "GPU_TYPES": json.dumps(
-                GPU_TYPES | {"B200": GPU_TYPES["B200"] | {"max_in_flight": 64}}
-            ),
+            "GPU_TYPES": json.dumps(gpu_types),
             "FAKE_RUNNER_DIR": str(folder / "fake-runs"),
             "PUBLIC_URL": self.base_url,
             "PROFILE_RATE": "100000/m",
@@ -53,9 +55,9 @@ class Service:
             "LEASE_S": "3",
         } | {name: str(value) for name, value in settings.items()}
         self.runner = FakeRunner(folder / "fake-runs")
-        self._processes = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def prepare(self, template=None):
+    def prepare(self, template: Service | None = None) -> Service:
         """Tables and the fixed cast: alice-cli-id, bob-cli-id, leaderboard rowsum …
 
         `template` is a prepared service that nobody started: copying its database is faster.
@@ -70,7 +72,7 @@ class Service:
         self.plan()
         return self
 
-    def make_archive(self, pad_bytes):
+    def make_archive(self, pad_bytes: int) -> Path:
         """A capture that can be read, with so many incompressible bytes in it."""
         path = self.folder / f"padded-{pad_bytes}.zip"
         report = write_report(path.with_suffix(".ncu-rep"), DEMO_LAUNCHES, pad_bytes=pad_bytes)
@@ -81,90 +83,91 @@ class Service:
         report.unlink()
         return path
 
-    def plan(self, job_id=None, **fields):
+    def plan(self, job_id: object = None, **fields: Any) -> None:
         """What the fake runner does: with every job, or with one. Its archive can be read."""
         plan = Plan(**{"archive": str(self.archive)} | fields)
         self.runner.plan(plan, job_id=job_id)
 
-    def start_web(self):
+    def start_web(self) -> None:
         self._start("web", web_command("127.0.0.1", self.port), self.env)
         wait_for(lambda: self._process("web").poll() is not None or self._answers())
         assert self._process("web").poll() is None, self.log()
 
-    def start_dispatcher(self):
+    def start_dispatcher(self) -> None:
         self._start("dispatcher", dispatcher_command(), self._debug)
 
-    def stop(self, name, signum=signal.SIGTERM):
+    def stop(self, name: str, signum: int = signal.SIGTERM) -> None:
         process = self._processes.pop(name)
         process.send_signal(signum)
         process.wait(PATIENCE_S)
 
-    def stop_all(self):
+    def stop_all(self) -> None:
         for name in list(self._processes):
             self.stop(name, signal.SIGKILL if name == "dispatcher" else signal.SIGTERM)
 
-    def pid(self, name):
+    def pid(self, name: str) -> int:
         return self._process(name).pid
 
-    def log(self, name="web"):
+    def log(self, name: str = "web") -> str:
         return (self.folder / f"{name}.log").read_text()
 
-    def rows(self, sql, *values):
+    def rows(self, sql: str, *values: object) -> list[dict[str, Any]]:
         """Rows of the service's database as dictionaries, read without Django."""
         with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(sql, values)]
 
-    def execute(self, sql, *values):
+    def execute(self, sql: str, *values: object) -> None:
         with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
             database.execute(sql, values)
             database.commit()
 
-    def client(self, cli_id="alice-cli-id", **options):
+    def client(self, cli_id: str | None = "alice-cli-id", **options: Any) -> httpx.Client:
         headers = {"X-Popcorn-Cli-Id": cli_id} if cli_id is not None else {}
-        defaults = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False}
+        defaults: dict[str, Any] = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False}
         return httpx.Client(base_url=self.base_url, **defaults | options)
 
-    def wait_until_final(self, request_id):
+    def wait_until_final(self, request_id: str) -> dict[str, Any]:
         """The facts of a request once its job has ended."""
         with self.client() as client:
             path = f"/api/profile-requests/{request_id}/"
 
-            def ended():
-                facts = client.get(path).json()
+            def ended() -> dict[str, Any] | None:
+                facts: dict[str, Any] = client.get(path).json()
                 done = facts["status"] in ("succeeded", "failed", "timed_out", "cancelled")
                 return facts if done else None
 
             return wait_for(ended)
 
     @property
-    def _debug(self):
+    def _debug(self) -> dict[str, str]:
         """Commands check the settings, and only DEBUG may have the fake runner."""
         return self.env | {"DEBUG": "1"}
 
-    def _start(self, name, command, env):
+    def _start(self, name: str, command: list[str], env: dict[str, str]) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True
             )
 
-    def _process(self, name):
+    def _process(self, name: str) -> subprocess.Popen[bytes]:
         return self._processes[name]
 
-    def _answers(self):
+    def _answers(self) -> bool:
         try:
             return httpx.get(f"{self.base_url}/health", timeout=2, trust_env=False).is_success
         except httpx.HTTPError:
             return False
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port
 
 
-def wait_for(ask, patience_s=PATIENCE_S):
+def wait_for[T](ask: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
     """The first true answer."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
