@@ -127,7 +127,7 @@ class NewestFirst(CursorPagination):
 
 
 class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
-    """A person's own requests. Operators who are signed in to the admin site may read all."""
+    """A person's own requests. An operator who may see them in the admin site may read all."""
 
     pagination_class = NewestFirst
     metadata_class = None
@@ -142,10 +142,12 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
         return [CliIdAuthentication()]
 
     def get_queryset(self) -> QuerySet[ProfileRequest]:
-        if isinstance(self.request.successful_authenticator, OperatorSession):
+        user = person(self.request)
+        signed_in = isinstance(self.request.successful_authenticator, OperatorSession)
+        if signed_in and user.has_perm("profiling.view_profilerequest"):
             found = ProfileRequest.objects.filter(job__isnull=False)
         else:
-            found = ProfileRequest.objects.visible_to(person(self.request))
+            found = ProfileRequest.objects.visible_to(user)
         return found.select_related("job", "revision").defer("revision__definition_json")
 
     def get_object(self) -> ProfileRequest:
