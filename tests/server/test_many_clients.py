@@ -119,3 +119,32 @@ def test_a_client_that_leaves_in_the_middle_of_a_result_harms_nobody(service):
     with service.client() as client, client.stream("GET", sent["urls"]["stream"]) as response:
         assert Stream(response).last()[0] == "result"
     assert "Traceback" not in service.log()[len(log) :]
+
+
+def test_a_large_result_leaves_the_memory_flat(service):
+    """FR-21: four at once, each of which would be more than that. benchmarks/ measures it well."""
+    service.plan(archive=str(service.make_archive(20_000_000)))
+    with service.client() as client:
+        sent = client.post(PATH, headers=NOW, **form(benchmark_index="0")).json()
+    facts = service.wait_until_final(sent["id"])
+    before = memory(service)
+
+    with service.client() as client, ThreadPoolExecutor(4) as pool:
+        wanted = [sent["urls"]["stream"], facts["captures"][0]["archive"]["url"]] * 2
+        answers = [pool.submit(size_of, client, address) for address in wanted]
+        assert all(each.result() > 20_000_000 for each in answers)
+        assert client.get("/ready").is_success
+
+    assert memory(service, peak=True) - before < 32_000_000
+
+
+def size_of(client, path):
+    with client.stream("GET", path) as response:
+        return sum(len(piece) for piece in response.iter_raw())
+
+
+def memory(service, *, peak=False):
+    """Resident bytes of the web process, now or at most since it began."""
+    wanted = "VmHWM:" if peak else "VmRSS:"
+    with open(f"/proc/{service.pid('web')}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(wanted)) * 1024

@@ -126,3 +126,18 @@ def test_the_process_restarts_on_the_same_address(make_service):
     again.start_web()
     with again.client() as client:
         assert wait_for(lambda: client.get("/ready").is_success)
+
+
+def test_static_files_are_served_once_they_are_collected(make_service):
+    collected = make_service()
+    (collected.folder / "static").mkdir()
+    (collected.folder / "static" / "base.css").write_text("body {}")
+    collected.start_web()
+
+    with collected.client(cli_id=None) as client:
+        style, missing = client.get("/static/base.css"), client.get("/static/other.css")
+
+    assert (style.status_code, style.text) == (200, "body {}")
+    assert style.headers["Content-Type"].startswith("text/css")
+    assert missing.status_code == 404
+    assert isinstance(missing.json()["detail"], str)
