@@ -22,7 +22,7 @@ class Fault:
     """`status` is the name of a gRPC status; `after` lets the method do its work first.
 
     `times` < 0 is for ever; `retry_after_s` asks the client to come back, as Modal throttles;
-    `delay_s` is how long the answer is held back.
+    `delay_s` is how long it takes.
     """
 
     rpc: str
@@ -33,7 +33,12 @@ class Fault:
     after: bool = False
     delay_s: float = 0
 
-    def error(self) -> GRPCError:
+    async def strike(self) -> None:
+        await asyncio.sleep(self.delay_s)
+        if self.status:
+            raise self._error()
+
+    def _error(self) -> GRPCError:
         details = None
         if self.retry_after_s is not None:
             details = [api_pb2.RPCRetryPolicy(retry_after_secs=self.retry_after_s)]
@@ -73,13 +78,11 @@ class Rpcs:
             self._note(name, message, metadata)
             self._authenticate(metadata)
             fault = self._next_fault(name)
-            if fault:
-                await asyncio.sleep(fault.delay_s)
-            if fault and fault.status and not fault.after:
-                raise fault.error()
+            if fault and not fault.after:
+                await fault.strike()
             answer = await implementation(message, metadata)
-            if fault and fault.status:
-                raise fault.error()
+            if fault and fault.after:
+                await fault.strike()
             await stream.send_message(answer or response())
 
         return call

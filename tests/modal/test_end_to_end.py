@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.modal.stack import ROOT, Stack
+from tests.server.service import wait_for
+
+pytestmark = pytest.mark.xdist_group("stack")
 
 SUBMISSION = ROOT / "examples/problems/rowsum_cpu/submission.py"
 
@@ -68,8 +71,6 @@ def test_what_is_stored_in_s3_is_what_was_captured(stack, tmp_path):
 
 def test_nothing_is_left_behind_on_the_dispatchers_disk(stack, tmp_path):
     profile(stack, tmp_path / "profiles")
-
-    from tests.server.service import wait_for
 
     wait_for(lambda: not list((stack.folder / "modal-spool").iterdir()))
 
