@@ -110,5 +110,5 @@ def _too_old() -> datetime:
 def _unknown() -> UnknownClientId:
     return UnknownClientId(
         "no such id waits to be activated: it was mistyped, is too old, or was activated before; "
-        "run `popcorn register` again for a new one"
+        "run popcorn register again for a new one"
     )

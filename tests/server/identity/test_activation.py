@@ -80,7 +80,7 @@ def test_nothing_is_activated_without_the_form_s_token(signed_in, browser, issue
         fields = {"checked": confirm["fields"]["checked"]} | forged
         answer = browser.http.post(confirm["action"], data=fields)
         assert answer.status_code == 403
-        assert "the form has expired" in Page(answer).text
+        assert "The form has expired" in Page(answer).text
     assert works(cli_id) == 401
 
 
@@ -126,7 +126,7 @@ def test_an_id_that_waits_for_nobody_is_refused_in_the_same_words(
     page = browser.submit(signed_in.form(TYPE), typed=typed)
 
     assert page.status == 404
-    assert "no such id waits to be activated" in page.text
+    assert "No such id waits to be activated" in page.text
     assert page.form(TYPE), "they can try again at once"
 
 

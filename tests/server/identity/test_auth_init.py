@@ -36,6 +36,7 @@ def test_an_unknown_or_missing_provider_is_a_400(site, query):
 
 
 def test_forgotten_ids_are_cleared_away_by_later_ones_and_used_ones_stay(site, issue, works):
+    site.execute("DELETE FROM leaderboards_clientid WHERE activated_at IS NULL")
     issue()
     site.execute(
         "UPDATE leaderboards_clientid SET issued_at = '2020-01-01 00:00:00' WHERE kind = 'cli'"

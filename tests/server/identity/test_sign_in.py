@@ -209,6 +209,7 @@ def test_fr_35_a_state_is_for_the_provider_it_was_begun_at(site, provider, brows
 
 
 def test_fr_35_a_state_is_over_after_a_while_and_cleared_away_by_the_next(site, provider, browser):
+    site.execute("DELETE FROM leaderboards_loginattempt")
     redirect_uri, query = provider.consent(browser.go_to_provider())
     site.execute("UPDATE leaderboards_loginattempt SET expires_at = '2020-01-01 00:00:00'")
 
