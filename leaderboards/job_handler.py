@@ -6,9 +6,9 @@ from django.conf import settings
 
 from leaderboards import audit
 from leaderboards.acceptance import queue_secret_pass
-from leaderboards.models import Run, SubmissionJob
+from leaderboards.models import SubmissionJob
 from leaderboards.preparation import select_benchmarks
-from leaderboards.stages import PassFacts, judge_pass, lock_submission
+from leaderboards.stages import PassFacts, judge_pass, keep_stages, lock_submission
 from leaderboards.task_config import build_job_config
 from leaderboards.verbs import for_move
 from runners.exceptions import RunnerFault
@@ -82,9 +82,10 @@ class SubmissionJobHandler:
         facts: PassFacts = results.facts
         of = _pass_of(job)
         submission = lock_submission(of)
-        Run.objects.bulk_create(facts.runs)
-        wanted = submission.deleted_at is None and not submission.verdict
-        if submission.mode == Mode.LEADERBOARD and not of.secret and facts.passed and wanted:
+        keep_stages(facts.runs)
+        ranks = submission.mode == Mode.LEADERBOARD and facts.passed and not of.secret
+        stands = submission.deleted_at is None and not submission.verdict
+        if ranks and stands and not submission.passes.filter(secret=True).exists():
             queue_secret_pass(of)
 
 

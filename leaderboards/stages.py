@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -124,3 +125,23 @@ def _time(text: str, otherwise: datetime) -> datetime:
 def lock_submission(of: SubmissionJob) -> Submission:
     """The submission as it is now, and as it stays until the transaction ends."""
     return Submission.objects.select_for_update(no_key=True).get(pk=of.submission_id)
+
+
+def keep_stages(runs: Iterable[Run]) -> None:
+    """Save runs of one job; harmless to repeat."""
+    Run.objects.bulk_create(
+        runs,
+        update_conflicts=True,
+        unique_fields=["job", "mode"],
+        update_fields=[
+            "passed",
+            "score",
+            "started_at",
+            "finished_at",
+            "run",
+            "compilation",
+            "system",
+            "failure_kind",
+            "failure_message",
+        ],
+    )

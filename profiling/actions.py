@@ -13,8 +13,9 @@ from django.conf import settings
 from django.db import transaction
 
 from leaderboards import audit
+from leaderboards.acceptance import accept_submission
 from leaderboards.audit import NO_REQUEST, RequestContext
-from leaderboards.models import Leaderboard, PopcornUser, Submission, SubmissionSource
+from leaderboards.models import ClientId, Leaderboard, PopcornUser, SubmissionSource
 from leaderboards.preparation import Prepared, prepare
 from profiling.configs import KIND, fingerprint
 from profiling.exceptions import GpuPaused, NotCancellable, NotPaused, NotRerunnable
@@ -40,7 +41,10 @@ _CANCEL_TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileOrder:
-    """What a client sends. The options have been validated one by one; None is what was left out."""
+    """What a client sends. The options have been validated one by one; None is what was left out.
+
+    `via` is the kind of the client's id.
+    """
 
     leaderboard_name: str
     gpu_name: str
@@ -50,6 +54,7 @@ class ProfileOrder:
     ncu_kernel_name: str | None = None
     ncu_kernel_name_base: str | None = None
     ncu_launch_count: int | None = None
+    via: ClientId.Kind = ClientId.Kind.CLI
 
 
 class Refusal(NamedTuple):
@@ -66,6 +71,7 @@ def submit_request(
     actor: PopcornUser,
     origin: ProfileRequest.Origin,
     context: RequestContext,
+    ignore_deadline: bool = False,
 ) -> ProfileRequest:
     """Prepare a submission and put its profile in the queue.
 
@@ -80,26 +86,31 @@ def submit_request(
             file_name=order.file_name,
             content=order.content,
             benchmark_index=order.benchmark_index,
+            via=order.via,
+            ignore_deadline=ignore_deadline,
         )
         _require_not_paused(prepared.gpu)
+        return _accept(order, prepared, actor=actor, origin=origin, context=context)
     except ServiceError as error:
         record_refusal(error, order=order, actor=actor, origin=origin, context=context)
         raise
+
+
+def _accept(
+    order: ProfileOrder,
+    prepared: Prepared,
+    *,
+    actor: PopcornUser,
+    origin: ProfileRequest.Origin,
+    context: RequestContext,
+) -> ProfileRequest:
     request = _requested(order, prepared, actor=actor, origin=origin)
     request.config_sha256 = fingerprint(request, prepared.text, gpu=prepared.gpu)
     with transaction.atomic(durable=True):
-        source = SubmissionSource.keep(prepared.content)
-        request.source_sha256 = source.sha256
-        request.submission = Submission.objects.create(
-            user=actor,
-            leaderboard=prepared.leaderboard,
-            revision=prepared.revision,
-            source=source,
-            file_name=prepared.file_name,
-            mode=Mode.PROFILE,
-            gpu=prepared.gpu.name,
-        )
-        _queue(request, prepared.gpu, actor=actor, context=context)
+        of = accept_submission(prepared, actor=actor, mode=Mode.PROFILE, context=context)
+        request.submission, request.job = of.submission, of.job
+        request.source_sha256 = of.submission.source_id
+        _save_accepted(request, actor=actor, context=context)
     return request
 
 
@@ -189,7 +200,7 @@ def rerun_request(
     """
     if request.job is None:
         raise NotRerunnable("this request was refused: there is nothing to measure again")
-    if request.deleted_at is not None:
+    if request.deleted_at is not None or _is_withdrawn(request):
         raise NotRerunnable("this request was deleted")
     gpu = find_gpu(settings.GPU_TYPES, request.gpu)
     if gpu is None or not gpu.ncu:
@@ -203,7 +214,14 @@ def rerun_request(
         if source.purged_at is not None:
             raise NotRerunnable("the source of this request was deleted")
         again.config_sha256 = fingerprint(again, source.text, gpu=gpu)
-        _queue(again, gpu, actor=actor, context=context)
+        again.job = queue_job(
+            kind=KIND,
+            gpu=gpu.name,
+            runner=gpu.runner,
+            owner_key=again.user.user_id,
+            actor_label=actor.actor_label if actor else audit.SYSTEM_LABEL,
+        )
+        _save_accepted(again, actor=actor, context=context)
         audit.record(
             Verb.RERUN_ASKED, request, actor=actor, context=context, new_request=str(again.pk)
         )
@@ -218,6 +236,10 @@ def resume_gpu(
         if not pauses.resume_gpu(pause.gpu, actor_label=actor.actor_label):
             raise NotPaused(f"{pause.gpu} is not paused")
         audit.record(Verb.GPU_RESUMED, pause, actor=actor, context=context, gpu=pause.gpu)
+
+
+def _is_withdrawn(request: ProfileRequest) -> bool:
+    return request.submission is not None and request.submission.deleted_at is not None
 
 
 def _require_not_paused(gpu: GpuType) -> None:
@@ -291,17 +313,11 @@ def _known_board(name: str) -> str:
     return name.lower() if known else name
 
 
-def _queue(
-    request: ProfileRequest, gpu: GpuType, *, actor: PopcornUser | None, context: RequestContext
+def _save_accepted(
+    request: ProfileRequest, *, actor: PopcornUser | None, context: RequestContext
 ) -> None:
-    """The job, the request and its audit row, in the caller's transaction."""
-    request.job = queue_job(
-        kind=KIND,
-        gpu=gpu.name,
-        runner=gpu.runner,
-        owner_key=request.user.user_id,
-        actor_label=actor.actor_label if actor else audit.SYSTEM_LABEL,
-    )
+    """The request and its audit row, in the transaction that queued its job."""
+    assert request.job is not None
     _save(request, context)
     audit.record(
         Verb.ACCEPTED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from django.conf import settings
 
 from leaderboards import audit
+from leaderboards.models import Run, Submission
+from leaderboards.stages import keep_stages
 from profiling.capture_facts import CaptureFacts, judge_capture
 from profiling.configs import chosen_benchmarks, profile_config
 from profiling.models import Capture, ProfileRequest
@@ -113,6 +116,7 @@ class ProfileJobHandler:
                     "artifact": artifacts[capture.archive] if capture.archive else None,
                 },
             )
+        keep_stages(_stages(request, job, facts))
         request.system = facts.system
         request.result_origin = facts.origin
         request.verdict = facts.verdict
@@ -121,3 +125,38 @@ class ProfileJobHandler:
 
 def _request_of(job: Job) -> ProfileRequest:
     return ProfileRequest.objects.select_related("revision", "submission__source").get(job=job)
+
+
+def _stages(request: ProfileRequest, job: Job, facts: ProfileFacts) -> list[Run]:
+    """The captures as runs of the submission, as those of every other mode are kept."""
+    assert request.submission_id is not None
+    assert request.leaderboard_id is not None
+    return [
+        Run(
+            submission_id=request.submission_id,
+            job=job,
+            leaderboard_id=request.leaderboard_id,
+            user_id=request.user_id,
+            gpu=request.gpu,
+            mode=f"profile.{capture.benchmark_index}",
+            passed=not capture.failed and capture.columns["passed"] is True,
+            system=facts.system,
+            **{name: capture.columns[name] for name in _SHARED_COLUMNS},
+        )
+        for capture in facts.captures
+    ]
+
+
+_SHARED_COLUMNS = (
+    "started_at",
+    "finished_at",
+    "run",
+    "compilation",
+    "failure_kind",
+    "failure_message",
+)
+
+
+def jobs_of_profiles(submission: Submission) -> Iterable[Job]:
+    """The jobs of a submission's profiles, re-runs among them."""
+    return Job.objects.filter(profile_request__submission=submission)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils import timezone
 
 from leaderboards.models import Leaderboard, PopcornUser, Submission, TaskRevision
@@ -13,10 +13,20 @@ from runners.models import Artifact, Job, uuid7
 from runners.states import JobStatus
 
 
+# Told to the database too: a dispatcher of the last release does not know these columns.
+_NOTHING_SAID = Value({}, models.JSONField())
+_NO_REASONS = Value([], models.JSONField())
+
+
 class ProfileRequestQuerySet(models.QuerySet["ProfileRequest"]):
     def visible_to(self, user: PopcornUser) -> ProfileRequestQuerySet:
         """A person sees their own accepted requests, while these are not deleted."""
-        return self.filter(user=user, deleted_at__isnull=True, job__isnull=False)
+        return self.filter(
+            user=user,
+            job__isnull=False,
+            deleted_at__isnull=True,
+            submission__deleted_at__isnull=True,
+        )
 
 
 class ProfileRequest(models.Model):
@@ -36,6 +46,7 @@ class ProfileRequest(models.Model):
     class Verdict(models.TextChoices):
         COMPLETE = "complete"
         PARTIAL = "partial"
+        DEGRADED = "degraded"
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -117,12 +128,13 @@ class ProfileRequest(models.Model):
             ),
             models.CheckConstraint(
                 name="profile_request_verdict_known",
-                condition=Q(verdict__in=["", "complete", "partial", "failed"]),
+                condition=Q(verdict__in=["", "complete", "partial", "degraded", "failed"]),
             ),
         ]
         indexes = [
             models.Index(fields=["-created_at"], name="profile_request_newest"),
             models.Index(fields=["user", "-created_at"], name="profile_request_of_user"),
+            models.Index(fields=["verdict", "-created_at"], name="profile_request_of_verdict"),
         ]
 
     def __str__(self) -> str:
@@ -147,6 +159,16 @@ class Capture(models.Model):
     class Status(models.TextChoices):
         CAPTURED = "captured"
         FAILED = "failed"
+
+    class Verdict(models.TextChoices):
+        """What the report is worth, the worst last; `profiling/reports/verdict.py` decides."""
+
+        COMPLETE = "complete"
+        PARTIAL = "partial"
+        DEGRADED = "degraded"
+        EMPTY = "empty"
+        UNREADABLE = "unreadable"
+        MISSING = "missing"
 
     request = models.ForeignKey(ProfileRequest, on_delete=models.PROTECT, related_name="captures")
     benchmark_index = models.PositiveIntegerField()
@@ -181,6 +203,14 @@ class Capture(models.Model):
     # Per launch: names, grid, block, key metrics (profiling/reports/reader.py).
     kernels = models.JSONField(default=list)
     unavailable_counters = models.JSONField(default=list)
+    # The machine without its name, and the profiler's settings: profiling/reports/session.py.
+    session = models.JSONField(default=dict, db_default=_NOTHING_SAID)
+
+    # What the report is worth, and why: [{"code": ..., "message": ...}]. "" was never judged.
+    verdict = models.CharField(
+        max_length=16, choices=Verdict, blank=True, default="", db_default=""
+    )
+    verdict_reasons = models.JSONField(default=list, db_default=_NO_REASONS)
 
     class Meta:
         ordering = ["benchmark_index"]
@@ -192,12 +222,29 @@ class Capture(models.Model):
                 name="capture_status_known", condition=Q(status__in=["captured", "failed"])
             ),
             models.CheckConstraint(
+                name="capture_verdict_known",
+                condition=Q(
+                    verdict__in=[
+                        "",
+                        "complete",
+                        "partial",
+                        "degraded",
+                        "empty",
+                        "unreadable",
+                        "missing",
+                    ]
+                ),
+            ),
+            models.CheckConstraint(
                 name="capture_failed_says_why",
                 condition=Q(status="captured", failure_kind="", artifact__isnull=False)
                 | (Q(status="failed") & ~Q(failure_kind="")),
             ),
         ]
-        indexes = [models.Index(fields=["failure_kind"], name="capture_failure")]
+        indexes = [
+            models.Index(fields=["failure_kind"], name="capture_failure"),
+            models.Index(fields=["verdict", "-id"], name="capture_verdict"),
+        ]
 
     def __str__(self) -> str:
         return f"capture of benchmark {self.benchmark_index}"
@@ -206,3 +253,26 @@ class Capture(models.Model):
     def key(self) -> str:
         """Its key in `runs` on the wire."""
         return f"profile.{self.benchmark_index}"
+
+
+class CaptureDetails(models.Model):
+    """All metrics, findings and hot spots of a capture, apart, so that lists stay cheap.
+
+    `content` is what `profiling.reports.details.pack` made; docs/evidence.md tells the schema.
+    """
+
+    capture = models.OneToOneField(
+        Capture, primary_key=True, on_delete=models.PROTECT, related_name="details"
+    )
+    schema = models.PositiveSmallIntegerField()
+    # The versions of NVIDIA's library and of our reader that read it.
+    reader = models.CharField(max_length=100)
+    read_at = models.DateTimeField(default=timezone.now)
+    unpacked_bytes = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        verbose_name_plural = "capture details"
+
+    def __str__(self) -> str:
+        return f"details of capture {self.capture_id}"

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from leaderboards.models import AuditEvent, SubmissionJob
 from runners.exceptions import RunnerFault
+from runners.gpu import envelope
 from runners.gpu.contract import Failure, FailureKind, Mode
 from runners.handlers import handler_of
 from runners.models import Job
@@ -206,3 +207,16 @@ def test_a_submission_that_is_marked_as_hacked_while_it_runs_gets_no_secret_pass
     dispatcher.until(of.job, *FINAL)
 
     assert Job.objects.count() == 1
+
+
+def test_keeping_results_twice_changes_nothing(send, answer, dispatcher, tmp_path):
+    of = send()
+    answer(of.job, good_stages())
+    handler = handler_of(of.job)
+    results = handler.read_results(of.job, envelope.read(tmp_path / f"{of.job.pk}.envelope"))
+
+    for _ in range(2):
+        handler.keep_results(of.job, results, {})
+
+    assert len(runs_of(of.submission)) == 3
+    assert Job.objects.count() == 2
