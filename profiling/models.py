@@ -12,7 +12,6 @@ from leaderboards.models import Leaderboard, PopcornUser, Submission, TaskRevisi
 from runners.models import Artifact, Job, uuid7
 from runners.states import JobStatus
 
-
 # Told to the database too: a dispatcher of the last release does not know these columns.
 _NOTHING_SAID = Value({}, models.JSONField())
 _NO_REASONS = Value([], models.JSONField())
