@@ -9,6 +9,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 ADMIN_TOKEN_MIN_CHARS = 16
+RATES = ("AUTH_RATE", "ACTIVATION_RATE", "PROFILE_RATE")
+_RATE = re.compile(r"[0-9]+/[0-9]*[smhd]")
 _VISIBLE_ASCII = re.compile(r"[!-~]*")
 
 
@@ -54,4 +56,18 @@ def check_trusted_proxies(**_: Any) -> list[CheckMessage]:
         )
         for network in settings.TRUSTED_PROXIES.networks
         if network.prefixlen == 0
+    ]
+
+
+@register()
+def check_rates(**_: Any) -> list[CheckMessage]:
+    """One that cannot be read would be noticed by the first client, as an error of ours."""
+    return [
+        Error(
+            f"{name} is not a rate: {getattr(settings, name)!r}",
+            hint="A number, a slash, and s, m, h or d: 20/m",
+            id="leaderboards.E004",
+        )
+        for name in RATES
+        if not _RATE.fullmatch(getattr(settings, name))
     ]

@@ -107,3 +107,10 @@ def test_fr_33_trusting_everybody_is_an_error_at_the_start(settings, everybody):
     settings.TRUSTED_PROXIES = TrustedProxies.read([everybody])
 
     assert ids_of_errors() == ["leaderboards.E003"]
+
+
+@pytest.mark.parametrize("rate", ["", "20", "m", "20/week", "-1/m", "20 / m"])
+def test_a_rate_that_cannot_be_read_is_an_error_at_the_start(settings, rate):
+    settings.AUTH_RATE = rate
+
+    assert ids_of_errors() == ["leaderboards.E004"]

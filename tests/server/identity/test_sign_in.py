@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,28 @@ def test_fr_34_a_state_works_once(provider, browser, person_rows):
     assert (first.status, second.status) == (200, 400)
     assert len(person_rows()) == 1
     assert "Signed in" in browser.open().text  # pressing "back" does not sign anybody out
+
+
+def test_fr_35_of_two_returns_at_once_one_gets_the_state(provider, browser, person_rows):
+    redirect_uri, query = provider.consent(browser.go_to_provider())
+    provider.token = 0.2  # seconds, so that both are under way
+
+    with ThreadPoolExecutor(2) as pool:
+        pages = list(pool.map(lambda _: browser.come_back(redirect_uri, query), range(2)))
+
+    assert sorted(page.status for page in pages) == [200, 400]
+    assert len(person_rows()) == 1
+
+
+def test_two_first_sign_ins_at_once_make_one_account(provider, make_browser, person_rows):
+    browsers = [make_browser() for _ in range(4)]
+    trips = [(each, *provider.consent(each.go_to_provider())) for each in browsers]
+
+    with ThreadPoolExecutor(4) as pool:
+        pages = list(pool.map(lambda trip: trip[0].come_back(*trip[1:]), trips))
+
+    assert [page.status for page in pages] == [200] * 4
+    assert len(person_rows()) == 1
 
 
 def stock_state(cli_id):
