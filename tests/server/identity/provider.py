@@ -19,7 +19,8 @@ TOKEN = "MARK-SECRET-token"
 class Provider:
     """Speaks as Discord and as GitHub at once. `token` and `profile` break that endpoint:
 
-    each is None, or (status, content type, body), or a number of seconds to wait.
+    each is None, or (status, content type, body), or a number of seconds to wait, or an event to
+    wait for.
     """
 
     def __init__(self):
@@ -109,6 +110,9 @@ class Provider:
             return False
         if isinstance(how, (int, float)):
             time.sleep(how)
+            return False
+        if isinstance(how, threading.Event):
+            how.wait(60)
             return False
         send(handler, *how)
         return True

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from kernelbot_site.asgi import VIEW_THREADS
+from tests.server.identity.browser import Browser
 from tests.server.identity.provider import token_form
+from tests.server.service import wait_for
 
 JSON = "application/json"
 
@@ -99,6 +103,30 @@ def test_fr_34_a_provider_s_bad_day_is_a_short_page_and_makes_no_account(
     assert person_rows() == []
     provider.behave()
     assert browser.sign_in(provider).status == 200
+
+
+def test_fr_34_waiting_for_a_provider_keeps_nobody_else_waiting(provider, make_service):
+    """More sign-ins hang than there are threads for views, and other requests are answered."""
+    service = make_service(**provider.settings, PROVIDER_LIMIT_S=50, AUTH_RATE="1000/m")
+    service.start_web()
+    browsers = [Browser(service.base_url) for _ in range(VIEW_THREADS + 2)]
+    trips = [(each, *provider.consent(each.go_to_provider())) for each in browsers]
+    provider.token = threading.Event()
+    provider.asked.clear()
+
+    with ThreadPoolExecutor(len(trips)) as pool, service.client() as client:
+        pages = [pool.submit(each.come_back, *way) for each, *way in trips]
+        try:
+            wait_for(lambda: len(provider.asked) == len(trips))
+            answers = [client.get("/ready").status_code for _ in range(2 * VIEW_THREADS)]
+        finally:
+            provider.token.set()
+        statuses = [page.result().status for page in pages]
+    for browser in browsers:
+        browser.close()
+
+    assert answers == [200] * len(answers)
+    assert statuses == [200] * len(trips), "they were answered before the provider gave up waiting"
 
 
 def test_fr_34_a_token_in_form_encoding_is_read(provider, browser):
@@ -253,6 +281,19 @@ def test_a_client_that_prefers_json_gets_json(site, make_browser):
 
 def test_an_unknown_provider_is_a_400(browser):
     assert browser.open("/auth/cli/gitlab?code=c&state=s").status == 400
+
+
+def test_a_provider_that_is_not_set_up_is_not_offered(service):
+    browser = Browser(service.base_url)
+
+    page = browser.open()
+    callback = browser.open("/auth/cli/discord?code=c&state=s")
+    browser.close()
+
+    assert "Ask its operators" in page.text
+    assert "Sign in with" not in page.text
+    assert callback.status == 503
+    assert "not set up" in callback.text
 
 
 def test_fr_37_no_secret_reaches_the_log_the_database_or_the_audit_trail(
