@@ -75,10 +75,12 @@ class FakeRunner:
         return Finished(result)
 
     async def cancel(self, external_id: str) -> None:
-        self._log("cancelled", external_id)
         run = self.root / "runs" / external_id
         if _exists(run):
+            config = read_config((run / "config.json").read_bytes())
+            await asyncio.sleep(self._plan_of(config.job_id).cancel_s)
             (run / "cancelled").touch()
+        self._log("cancelled", external_id)
 
     async def release(self, external_id: str) -> None:
         self._log("released", external_id)

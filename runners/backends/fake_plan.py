@@ -48,6 +48,7 @@ class Plan:
     start_s: float = 0  # before the run exists
     answer_s: float = 0  # the run exists, and `start` has not returned yet
     run_s: float = 0
+    cancel_s: float = 0  # how long the provider takes to end a run
     phases: tuple[str, ...] = ("compiling", "capturing")
     start_faults: tuple[PlannedFault, ...] = ()  # consumed start by start of one job
     poll_faults: tuple[PlannedFault, ...] = ()  # consumed poll by poll of one run

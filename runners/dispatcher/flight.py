@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from runners.backends.base import Runner
 from runners.dispatcher.database import Threads
+from runners.dispatcher.strays import end_run
 from runners.exceptions import RunnerFault
 from runners.models import Job, JobEvent
 from runners.states import JobStatus
@@ -95,8 +96,7 @@ class Flight:
     async def end_run(self, external_id: str) -> None:
         """Nobody wants this run any more; that it cannot be ended now is only logged."""
         try:
-            await self.runner.cancel(external_id)
-            await self.runner.release(external_id)
+            await end_run(self.runner, external_id)
         except Exception:
             logger.exception("run %s of %s could not be ended", external_id, self.job)
 

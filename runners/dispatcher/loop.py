@@ -8,7 +8,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -22,7 +22,7 @@ from runners.dispatcher import claim, reap
 from runners.dispatcher.flight import Flight, Holder
 from runners.dispatcher.poll import poll_job
 from runners.dispatcher.start import start_job
-from runners.dispatcher.strays import end_strays
+from runners.dispatcher.strays import end_run, end_strays
 from runners.exceptions import LostRace, RunnerFault
 from runners.models import Job
 from runners.states import JobStatus
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 DB_THREADS = 4
 SLOW_THREADS = 2
-# How long an orderly end waits for starts under way, whose ids would be lost else.
+# How long an orderly end waits for what is being done, above all for starts whose ids would be lost.
 FAREWELL_S = 5.0
 # A run that could not be ended is tried again after this.
 STOP_AGAIN_S = 30.0
@@ -68,12 +68,15 @@ class Dispatcher:
         self.holder.slow.open("collect", SLOW_THREADS)
         self._is_running = True
         logger.info("%s begins", self.holder.label)
-        await asyncio.gather(
-            self._repeat(self.hold_on, settings.POLL_EVERY_S),
-            self._repeat(self.take_up, settings.POLL_EVERY_S),
-            self._repeat(self.stop_runs, settings.POLL_EVERY_S),
-            self._repeat(self.sweep, SWEEP_EVERY_S),
-        )
+        chores = [
+            asyncio.create_task(self._repeat(self.hold_on, settings.POLL_EVERY_S)),
+            asyncio.create_task(self._repeat(self.take_up, settings.POLL_EVERY_S)),
+            asyncio.create_task(self._repeat(self.stop_runs, settings.POLL_EVERY_S)),
+            asyncio.create_task(self._repeat(self.sweep, SWEEP_EVERY_S)),
+        ]
+        await self._stopping.wait()
+        _, late = await asyncio.wait(chores, timeout=FAREWELL_S)
+        await _cancel(late)
         await self._land()
         logger.info("%s ends", self.holder.label)
 
@@ -121,10 +124,8 @@ class Dispatcher:
             if now < self._stop_again.get(job.pk, 0):
                 continue
             try:
-                runner = self._runner(job.runner)
-                if job.status != JobStatus.SUCCEEDED:
-                    await runner.cancel(job.external_id)
-                await runner.release(job.external_id)
+                runner, is_wanted = self._runner(job.runner), job.status == JobStatus.SUCCEEDED
+                await end_run(runner, job.external_id, cancel=not is_wanted)
             except Exception:
                 logger.exception("the run of %s could not be ended", job)
                 self._stop_again[job.pk] = now + STOP_AGAIN_S
@@ -138,8 +139,8 @@ class Dispatcher:
         for name in sorted({gpu.runner for gpu in settings.GPU_TYPES.values()}):
             try:
                 await end_strays(self._runner(name), self.holder.db, since)
-            except RunnerFault as fault:
-                logger.warning("%s cannot tell its runs: %s", name, fault)
+            except (RunnerFault, TimeoutError) as fault:
+                logger.warning("the strays of %s are not ended: %r", name, fault)
 
     async def advance(self, flight: Flight) -> float | None:
         """One step; seconds until the next, None when the job is off our hands. Never raises."""
@@ -203,10 +204,7 @@ class Dispatcher:
             if not any(flight.starting for flight in self.flights.values()):
                 break
             await asyncio.sleep(0.05)
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancel(list(self._tasks.values()))
         await self.holder.db(reap.release_leases, self.holder.owner)
         await self.holder.db(reap.stop_beating, self.holder.owner)
         self.holder.db.close()
@@ -216,3 +214,9 @@ class Dispatcher:
         if name not in self._runners:
             self._runners[name] = make_runner(name)
         return self._runners[name]
+
+
+async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -91,6 +91,8 @@ async def recover_start(flight: Flight) -> float | None:
     since = job.starting_at - timedelta(seconds=settings.START_MARGIN_S)
     try:
         young = await end_strays(flight.runner, flight.holder.db, since)
+    except TimeoutError:
+        return flight.back_off_s()
     except RunnerFault as fault:
         return await flight.bear(fault, patience_s=settings.POLL_PATIENCE_S)
     if young:  # another dispatcher's, or this job's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import datetime, timedelta
 
@@ -14,16 +15,27 @@ from runners.models import Job
 
 logger = logging.getLogger(__name__)
 
+# Ending a family of processes takes seconds; a provider that hangs must not hold up the others.
+END_LIMIT_S = 60.0
+
 
 def settling_time() -> timedelta:
     """How long after a start its run may still be without a row."""
     return timedelta(seconds=settings.START_LIMIT_S + settings.START_MARGIN_S)
 
 
+async def end_run(runner: Runner, external_id: str, *, cancel: bool = True) -> None:
+    """End a run and let go of what is kept for it. Raises RunnerFault, or TimeoutError."""
+    async with asyncio.timeout(END_LIMIT_S):
+        if cancel:
+            await runner.cancel(external_id)
+        await runner.release(external_id)
+
+
 async def end_strays(runner: Runner, db: Threads, since: datetime) -> int:
     """End what is surely nobody's; how many are so young that their id may just be on its way.
 
-    Raises RunnerFault.
+    Raises RunnerFault, or TimeoutError.
     """
     runs = await runner.unclaimed(since)
     known = await db(_known_ids, runner.name, [run.external_id for run in runs])
@@ -35,8 +47,7 @@ async def end_strays(runner: Runner, db: Threads, since: datetime) -> int:
             young += 1
             continue
         logger.warning("run %s at %s belongs to no row", run.external_id, runner.name)
-        await runner.cancel(run.external_id)
-        await runner.release(run.external_id)
+        await end_run(runner, run.external_id)
     return young
 
 

@@ -48,6 +48,11 @@ def store(reports, tmp_path):
     return store
 
 
+def use_storage(settings, name: str) -> None:
+    reports = settings.STORAGES["reports"] | {"BACKEND": f"tests.runners.storages.{name}"}
+    settings.STORAGES = settings.STORAGES | {"reports": reports}
+
+
 def content_of(artifact: Artifact) -> bytes:
     with open_artifact(artifact) as stored:
         return stored.read()
@@ -121,6 +126,29 @@ def test_a_write_that_fails_leaves_nothing(reports):
         storage._save("a/1/x.zip", Broken())
 
     assert files_below(reports) == []
+
+
+def test_a_storage_that_is_slow_to_show_new_objects_keeps_all_apart(store, add_job, settings):
+    """FR-32: as object storages are that overwrite."""
+    use_storage(settings, "ForgetfulStorage")
+    first, second = add_job(), add_job()
+    artifacts = [store(first, b"one"), store(second, b"two")]
+    Artifact.objects.filter(pk=artifacts[0].pk).delete()
+
+    again = store(first, b"one")
+
+    assert [content_of(artifact) for artifact in (again, artifacts[1])] == [b"one", b"two"]
+    assert len(files_below(settings.STORAGES["reports"]["OPTIONS"]["location"])) == 2
+
+
+def test_an_object_storage_that_is_away_is_a_503(store, add_job, settings):
+    artifact = store(add_job(), b"one")
+    use_storage(settings, "UnreachableStorage")
+
+    with pytest.raises(StorageUnavailable):
+        open_artifact(artifact)
+    with pytest.raises(StorageUnavailable):
+        store(add_job(), b"two")
 
 
 def test_a_storage_that_does_not_answer_is_a_503_and_no_row(store, add_job, reports):

@@ -105,3 +105,16 @@ def test_results_that_cannot_be_read_are_tried_again_and_then_fail_as_ours(
     settings.COLLECT_PATIENCE_S = 0
     job = dispatcher.until(add_job(), S.FAILED)
     assert job.failure_kind == "collect_failed"
+
+
+def test_a_sick_storage_costs_time_and_no_result(dispatcher, add_job, fake, settings):
+    reports = settings.STORAGES["reports"]["OPTIONS"]["location"]
+    reports.write_text("a file where the folder should be")
+    job = add_job()
+    dispatcher.step(5)
+    assert Job.objects.get(pk=job.pk).status == S.COLLECTING
+
+    reports.unlink()
+
+    dispatcher.until(job, S.SUCCEEDED)
+    assert len(fake.calls("started", job.pk)) == 1

@@ -10,7 +10,7 @@ import pytest
 from runners.backends.fake_plan import Plan
 from runners.models import Artifact, DispatcherHeartbeat, Job
 from runners.states import FINAL, JobStatus
-from runners.transitions import queue_job
+from runners.transitions import move, queue_job
 from tests.runners.processes import dispatchers, migrated_file, shared_database, wait_until
 
 __all__ = ["dispatchers", "migrated_file", "shared_database"]
@@ -179,6 +179,25 @@ def test_sigterm_during_a_start_saves_the_id_first(dispatchers):
     [call] = dispatchers.fake.calls("started")
     job.refresh_from_db()
     assert (job.status, job.external_id) == (S.RUNNING, call["external_id"])
+
+
+def test_sigterm_does_not_wait_for_a_provider_that_does_not_answer(dispatchers, handler):
+    fake = dispatchers.fake
+    fake.plan(Plan(run_s=600, cancel_s=600))
+    job = add_job()
+    process = dispatchers.start()
+    wait_for(job, S.RUNNING)
+    move(job, S.CANCELLED, actor_label="alice")
+    wait_until(lambda: DispatcherHeartbeat.objects.get().in_flight == 0)
+
+    process.terminate()
+    assert process.wait(60) == 0
+
+    assert Job.objects.get(pk=job.pk).stop_due
+    fake.plan(Plan(run_s=600))
+    dispatchers.start()
+    wait_until(lambda: not Job.objects.get(pk=job.pk).stop_due)
+    assert fake.alive() == []
 
 
 def test_sigterm_does_not_wait_for_a_result_that_takes_long_to_read(dispatchers):

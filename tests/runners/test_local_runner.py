@@ -188,7 +188,8 @@ def test_a_run_that_is_launched_twice_is_run_once(local):
     for runner in (local, next_dispatcher):
         wait_until(lambda runner=runner: isinstance(poll(runner, first), Finished))
     assert len(list(Path(local.root / first).glob("pid*"))) == 1
-    asyncio.run(next_dispatcher.release(first))
+    for runner in (local, next_dispatcher):
+        asyncio.run(runner.release(first))
 
 
 def test_a_submission_sees_no_secret_and_no_open_file_of_ours(local, monkeypatch, tmp_path):
