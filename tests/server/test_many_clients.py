@@ -61,11 +61,14 @@ def test_streams_hold_neither_a_thread_nor_a_connection(service):
                 if "sqlite3" in (name := _target(each.path))
             ]
             busy = threads(service)
+            pages = ("/health", "/ready", "/api/profile-requests/", "/operators/login/")
+            answers = [client.get(page).status_code for page in pages]
         running = [response.headers["X-Profile-Request"] for response in opened]
     for request_id in running:
         with service.client() as client:
             client.post(f"/api/profile-requests/{request_id}/cancel/")
 
+    assert answers == [200] * len(answers)
     assert busy < 40
     assert len(database) < 40  # a connection has up to three files
 
