@@ -6,26 +6,43 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from leaderboards.fetching.sync import sync_repository
+from leaderboards.models import Leaderboard
 from leaderboards.problem_sync import SyncResult, sync_problems
+from runners.exceptions import ServiceError
 
 
 class Command(BaseCommand):
-    help = "Create and update leaderboards from a checkout of a problem repository."
+    help = "Create and update leaderboards from a checkout of a problem repository, or from afar."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("directory", type=Path, help="the checkout")
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument("directory", type=Path, nargs="?", help="the checkout")
+        where.add_argument(
+            "--repository", help="owner/name on GitHub or an address; see PROBLEM_REPOSITORIES"
+        )
+        parser.add_argument("--branch", default="main", help="of the repository (main)")
         parser.add_argument(
             "--force", action="store_true", help="change files and benchmarks of leaderboards too"
         )
         parser.add_argument("--problem-set", metavar="NAME", help="one competition file only")
+        parser.add_argument("--closed", action="store_true", help="new leaderboards are closed")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        result = sync_problems(
-            options["directory"],
-            actor=None,
-            force=options["force"],
-            problem_set=options["problem_set"],
-        )
+        visibility = Leaderboard.Visibility
+        how: dict[str, Any] = {
+            "actor": None,
+            "force": options["force"],
+            "problem_set": options["problem_set"],
+            "visibility": visibility.CLOSED if options["closed"] else visibility.PUBLIC,
+        }
+        try:
+            if options["repository"]:
+                result = sync_repository(options["repository"], branch=options["branch"], **how)
+            else:
+                result = sync_problems(options["directory"], **how)
+        except ServiceError as error:
+            raise CommandError(str(error)) from error
         self._print(result)
         if result.errors:
             raise CommandError(f"{len(result.errors)} could not be synced")
