@@ -29,6 +29,9 @@ type JobFunction = modal.Function[[bytes], bytes, bytes]
 
 # Calls of one function that are looked at; the number that the client's own command line allows.
 CALLS_TAIL = 500
+# Long polls that share a connection. Servers bound the requests that one connection may have open,
+# often at 100, and what is beyond waits unseen in the client; some room is left for other calls.
+POLLS_PER_CONNECTION = 64
 # A connection that was lost shows after the client's own attempts, which this outlasts.
 CALL_LIMIT_S = 20.0
 
@@ -40,7 +43,7 @@ class ModalClient:
         self.app = app
         self._environment = environment or None
         self._token = token_id, token_secret
-        self._connecting: asyncio.Task[modal.Client] | None = None
+        self._connections: list[_Connection] = []
 
     async def find_function(self, name: str) -> tuple[JobFunction, modal.types.FunctionInfo]:
         """The function as it is deployed now."""
@@ -65,8 +68,13 @@ class ModalClient:
 
     async def outputs(self, call_id: str, wait_s: float) -> api_pb2.FunctionGetOutputsResponse:
         """What there is of a call after at most `wait_s`; nothing in it was decoded."""
-        client = await self._client()
-        return await _within(wait_s + CALL_LIMIT_S, _outputs.aio(client, call_id, wait_s))
+        connection = self._connection_with_room()
+        connection.polls += 1
+        try:
+            client = await connection.client()
+            return await _within(wait_s + CALL_LIMIT_S, _outputs.aio(client, call_id, wait_s))
+        finally:
+            connection.polls -= 1
 
     async def blob_url(self, blob_id: str) -> str:
         client = await self._client()
@@ -87,16 +95,42 @@ class ModalClient:
         await _within(CALL_LIMIT_S, call.cancel.aio(terminate_containers=True))
 
     async def close(self) -> None:
-        if self._connecting is not None and not _failed(self._connecting):
-            await (await self._connecting).close.aio()
-        self._connecting = None
+        for connection in self._connections:
+            await connection.close()
+        self._connections.clear()
 
     async def _client(self) -> modal.Client:
+        if not self._connections:
+            self._connections.append(_Connection(self._token))
+        return await self._connections[0].client()
+
+    def _connection_with_room(self) -> _Connection:
+        for connection in self._connections:
+            if connection.polls < POLLS_PER_CONNECTION:
+                return connection
+        self._connections.append(_Connection(self._token))
+        return self._connections[-1]
+
+
+class _Connection:
+    """One client, and the number of its long polls."""
+
+    def __init__(self, token: tuple[str, str]) -> None:
+        self.polls = 0
+        self._token = token
+        self._connecting: asyncio.Task[modal.Client] | None = None
+
+    async def client(self) -> modal.Client:
         """The connected client. An attempt to connect goes on when whoever began it gave up."""
         if self._connecting is None or _failed(self._connecting):
             connect = modal.Client.from_credentials.aio(*self._token)
             self._connecting = asyncio.create_task(connect)
         return await _within(CALL_LIMIT_S, asyncio.shield(self._connecting))
+
+    async def close(self) -> None:
+        if self._connecting is not None and not _failed(self._connecting):
+            await (await self._connecting).close.aio()
+        self._connecting = None
 
 
 def _failed(task: asyncio.Task[modal.Client]) -> bool:

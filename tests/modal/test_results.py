@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import resource
+import time
 
 from runners.backends.base import Finished, Pending
 from runners.gpu import envelope
@@ -138,3 +139,19 @@ def test_a_slow_download_is_told_as_progress_and_ends_with_the_release(modal):
     assert modal.fake.state()["counts"]["BlobGet"] == 1
     modal.wait(modal.runner.release(call_id))
     assert modal.spooled() == []
+
+
+def test_more_runs_than_one_connection_carries_are_waited_for_all_at_once(modal, monkeypatch):
+    """A server bounds the requests that are open on a connection: the fake's bound is 100."""
+    monkeypatch.setattr("runners.backends.modal_runner.POLL_WAIT_S", 2)
+    call_ids = [modal.start() for _ in range(150)]
+
+    async def poll_all():
+        began = time.monotonic()
+        news = await asyncio.gather(*(modal.runner.poll(call_id) for call_id in call_ids))
+        return news, time.monotonic() - began
+
+    news, took = modal.wait(poll_all())
+
+    assert news == [Pending()] * 150
+    assert took < 3.9, "two rounds of two seconds would be one after the other"
