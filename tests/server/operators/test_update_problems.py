@@ -310,19 +310,24 @@ def test_links_and_git_files_of_a_repository_are_not_read(update, git_repository
     assert "belongs to git" in told["gitdir"]
 
 
-def test_a_repository_that_is_too_large_is_refused_before_it_is_written(update, git_repository):
-    """Blobs of zeros: small on the wire, 300 MB on the disk."""
+def test_a_repository_that_is_too_large_is_refused_before_it_is_written(
+    update, git_repository, tmp_path
+):
+    """One blob of zeros under five names: small on the wire, 300 MB on the disk."""
+    commit_files(git_repository, renamed("bomb"), branch="bomb")
+    (tmp_path / "zeros").write_bytes(bytes(60 * 2**20))
+    blob = git(git_repository, "hash-object", "-w", str(tmp_path / "zeros"))
     for number in range(5):
-        (git_repository / f"zeros-{number}").write_bytes(bytes([number]) * 60 * 2**20)
-    commit_files(git_repository, {}, branch="bomb")
-    try:
-        answer = update(repository=f"file://{git_repository}", branch="bomb")
-    finally:
-        git(git_repository, "rm", "-q", "--ignore-unmatch", "zeros-*")
-        commit_files(git_repository, {}, branch="bomb")
+        entry = f"100644,{blob},zeros-{number}"
+        git(git_repository, "update-index", "--add", "--cacheinfo", entry)
+    git(git_repository, "commit", "-q", "-m", "bomb")
+    git(git_repository, "reset", "-q", "--hard", "HEAD~1")
+    git(git_repository, "branch", "-f", "bombed", "HEAD@{1}")
 
-    assert answer.status_code in (502, 504), answer.text
-    assert answer.json()["code"] in ("bad_archive", "fetch_timed_out")
+    answer = update(repository=f"file://{git_repository}", branch="bombed")
+
+    assert (answer.status_code, answer.json()["code"]) == (502, "bad_archive"), answer.text
+    assert "too much" in answer.json()["detail"]
 
 
 def test_a_repository_that_is_not_there_is_an_error(update, archives):
