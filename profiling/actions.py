@@ -20,7 +20,7 @@ from leaderboards.preparation import Prepared, prepare
 from profiling.configs import KIND, fingerprint
 from profiling.exceptions import GpuPaused, NotCancellable, NotPaused, NotRerunnable
 from profiling.models import ProfileRequest
-from profiling.reports.child import storable
+from profiling.reports.text import storable
 from profiling.verbs import Verb
 from runners import pauses
 from runners.exceptions import LostRace, ServiceError

@@ -6,39 +6,28 @@ read from the report alone (architecture.md, Provenance).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
-from profiling.models import Capture, ProfileRequest
+from profiling.models import Capture, CaptureDetails, ProfileRequest
 from profiling.reports.archives import ArchiveError, unpack_report
-from profiling.reports.facts import MetricState, Problem, ReportFacts
+from profiling.reports.details import ReportDetails, pack
+from profiling.reports.facts import Problem, ReportFacts
 from profiling.reports.reader import read_report
-from profiling.reports.session import Session
+from profiling.reports.verdict import Asked, Code, Judgement, Verdict, judge
 from runners.gpu import wire
-from runners.gpu.contract import Failure, FailureKind, NoteKind, RunRecord, case_line
+from runners.gpu.contract import Failure, FailureKind, Note, NoteKind, RunRecord, case_line
 from runners.gpu.envelope import Envelope
 from runners.models import Job
 
-
-class ServerNote(StrEnum):
-    """Notes of our own, beside the GPU side's `NoteKind`: the capture is good, but degraded."""
-
-    PROFILER_VERSION_DIFFERS = "profiler_version_differs"
-    GPU_DIFFERS = "gpu_differs"
-    COUNTERS_UNAVAILABLE = "counters_unavailable"
-
-
-# Notes that say that something is missing.
-INCOMPLETE = frozenset(
-    {NoteKind.LAUNCH_LIMIT_REACHED, NoteKind.TIME_LIMIT_REACHED, NoteKind.EXPORT_FAILED}
-)
+# What read a report; `manage.py reread_reports` reads those of another reader again.
+READER = f"ncu-report {version('ncu-report')}, reader 2"
 MESSAGE_CHARS = 10_000
 COLUMN_MAX = 2**31 - 1
 OURS = "This is a fault of the service, not of the submission."
@@ -50,29 +39,28 @@ _NO_REPORT = Failure(
     kind=FailureKind.GPU_SIDE_CRASHED,
     message=f"The GPU side sent neither a report nor a reason for its absence. {OURS}",
 )
-_RELEASE = re.compile(r"\d+\.\d+\.\d+")
-# What a report says of the launch, the device and the profiler is no counter.
-_NO_COUNTER = ("launch__", "device__", "profiler__")
+# These are told by the capture's failure already.
+_OF_THE_STATUS = frozenset(
+    {Code.REPORT_EMPTY, Code.REPORT_UNREADABLE, Code.REPORT_MISSING, Code.RUN_FAILED}
+)
+_OF_THE_REPORT = frozenset({FailureKind.REPORT_UNREADABLE, FailureKind.NO_KERNEL_CAPTURED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureFacts:
     """`columns` are all of the Capture's but its keys; `archive` names the envelope's part.
 
-    There may be an archive for a failed capture too.
+    There may be an archive for a failed capture too. `details` are None without a good report.
     """
 
     benchmark_index: int
     archive: str
     columns: dict[str, Any]
+    details: ReportDetails | None
 
     @property
     def failed(self) -> bool:
         return bool(self.columns["status"] == Capture.Status.FAILED)
-
-    @property
-    def is_incomplete(self) -> bool:
-        return any(note["kind"] in INCOMPLETE for note in self.columns["notes"])
 
 
 def judge_capture(
@@ -90,11 +78,19 @@ def judge_capture(
             end=now.isoformat(),
             failure=envelope.outcome.failure or _NO_RECORD,
         )
-    facts = ReportFacts()
+    facts: ReportFacts | None = None
     problem: Failure | None = _NO_REPORT
     if record.capture is not None:
-        facts, problem = _read(envelope, record.capture.archive, folder / f"{index}.ncu-rep")
+        packed = folder / f"{index}.zip"
+        envelope.extract(record.capture.archive, packed)
+        facts, problem = read_archive(packed)
     failure = record.failure or problem
+    judged = judge(
+        facts,
+        asked_for(request, record.capture.ncu_version if record.capture else ""),
+        notes=record.notes,
+        run_failed=record.failure is not None,
+    )
     assert request.revision is not None
     return CaptureFacts(
         benchmark_index=index,
@@ -102,30 +98,87 @@ def judge_capture(
         columns={
             "spec": case_line(request.revision.definition.benchmarks[index]),
             **_outcome_columns(record, failure, job),
-            **_report_columns(facts),
-            "notes": [
-                *wire.encode(record.notes),
-                *(
-                    {"kind": str(kind), "message": said}
-                    for kind, said in _notes(request, record, facts)
-                ),
-            ],
+            **_report_columns(facts or ReportFacts()),
+            **_verdict_columns(judged, wire.encode(record.notes)),
+        },
+        details=facts.details if facts else None,
+    )
+
+
+def reread_capture(capture: Capture, packed: Path) -> CaptureFacts:
+    """The same from the stored archive, which `packed` is a copy of and which this removes.
+
+    What the GPU side said stays; a failure of the report alone is decided anew. `columns` are only
+    those that a report decides. Raises OSError only.
+    """
+    facts, problem = read_archive(packed)
+    ours = capture.failure_kind in _OF_THE_REPORT
+    kept = [note for note in capture.notes if note["kind"] in list(NoteKind)]
+    judged = judge(
+        facts,
+        asked_for(capture.request, ""),
+        notes=tuple(Note(kind=NoteKind(note["kind"]), message=note["message"]) for note in kept),
+        run_failed=bool(capture.failure_kind) and not ours,
+    )
+    columns = {**_report_columns(facts), **_verdict_columns(judged, kept)}
+    if ours or not capture.failure_kind:
+        columns |= _failure_columns(problem)
+    return CaptureFacts(
+        benchmark_index=capture.benchmark_index, archive="", columns=columns, details=facts.details
+    )
+
+
+def keep_details(capture: Capture, details: ReportDetails | None) -> None:
+    """In place of those of an earlier reading; for a transaction."""
+    if details is None:
+        CaptureDetails.objects.filter(capture=capture).delete()
+        return
+    packed = pack(details)
+    CaptureDetails.objects.update_or_create(
+        capture=capture,
+        defaults={
+            "schema": packed.schema,
+            "reader": READER,
+            "read_at": timezone.now(),
+            "unpacked_bytes": packed.unpacked_bytes,
+            "content": packed.content,
         },
     )
 
 
-def _read(envelope: Envelope, archive: str, target: Path) -> tuple[ReportFacts, Failure | None]:
-    packed = target.with_suffix(".zip")
+def request_verdict(captures: Sequence[tuple[bool, str]]) -> ProfileRequest.Verdict:
+    """From whether each chosen benchmark failed, and the verdict of its report: the worst."""
+    captured = [verdict for failed, verdict in captures if not failed]
+    if not captured:
+        return ProfileRequest.Verdict.FAILED
+    if Verdict.DEGRADED in captured:
+        return ProfileRequest.Verdict.DEGRADED
+    if len(captured) < len(captures) or Verdict.PARTIAL in captured:
+        return ProfileRequest.Verdict.PARTIAL
+    return ProfileRequest.Verdict.COMPLETE
+
+
+def asked_for(request: ProfileRequest, used: str) -> Asked:
+    return Asked(
+        gpu=request.gpu,
+        ncu_version=request.ncu_version_wanted,
+        ncu_version_used=used,
+        kernel_name=request.ncu_kernel_name or "",
+    )
+
+
+def read_archive(packed: Path) -> tuple[ReportFacts, Failure | None]:
+    """What the report inside says, and why it is no success; removes the archive."""
+    report = packed.with_suffix(".ncu-rep")
     try:
-        envelope.extract(archive, packed)
-        unpack_report(packed, target)
-        facts = read_report(target)
+        unpack_report(packed, report)
+        facts = read_report(report)
     except ArchiveError as error:
-        said = f"What came back cannot be opened: {error}. {OURS}"
-        return ReportFacts(), Failure(kind=FailureKind.REPORT_UNREADABLE, message=said)
+        detail = f"what came back cannot be opened: {error}"
+        facts = ReportFacts(problem=Problem.CUT, detail=detail)
     finally:
         packed.unlink(missing_ok=True)
-        target.unlink(missing_ok=True)
+        report.unlink(missing_ok=True)
     return facts, _failure_of(facts)
 
 
@@ -146,21 +199,41 @@ def _failure_of(facts: ReportFacts) -> Failure | None:
 def _outcome_columns(record: RunRecord, failure: Failure | None, job: Job) -> dict[str, Any]:
     began = job.running_at or job.created_at
     return {
-        "status": Capture.Status.FAILED if failure else Capture.Status.CAPTURED,
-        "failure_kind": failure.kind if failure else "",
-        "failure_fault": failure.kind.fault if failure else "",
-        "failure_message": failure.message[:MESSAGE_CHARS] if failure else "",
+        **_failure_columns(failure),
         "started_at": _time(record.start, began),
         "finished_at": _time(record.end, timezone.now()),
-        "passed": _verdict(record),
+        "passed": _passed(record),
         "run": wire.encode(record.run),
         "compilation": wire.encode(record.compilation),
         "extract": record.capture.extract if record.capture else "",
     }
 
 
+def _failure_columns(failure: Failure | None) -> dict[str, Any]:
+    return {
+        "status": Capture.Status.FAILED if failure else Capture.Status.CAPTURED,
+        "failure_kind": failure.kind if failure else "",
+        "failure_fault": failure.kind.fault if failure else "",
+        "failure_message": failure.message[:MESSAGE_CHARS] if failure else "",
+    }
+
+
+def _verdict_columns(judged: Judgement, notes: list[dict[str, str]]) -> dict[str, Any]:
+    """Reasons that are no note of the GPU side's yet are told as notes too."""
+    told = {note["kind"] for note in notes}
+    ours = [
+        {"kind": str(reason.code), "message": reason.message}
+        for reason in judged.reasons
+        if reason.code not in told and reason.code not in _OF_THE_STATUS
+    ]
+    return {
+        "verdict": judged.verdict.value,
+        "verdict_reasons": wire.encode(judged.reasons),
+        "notes": [*notes, *ours],
+    }
+
+
 def _report_columns(facts: ReportFacts) -> dict[str, Any]:
-    told = facts.to_json()
     return {
         "ncu_version": facts.session.ncu_version,
         "cuda_version": facts.session.cuda_version,
@@ -168,12 +241,13 @@ def _report_columns(facts: ReportFacts) -> dict[str, Any]:
         "gpu_name": facts.session.gpu_name,
         "launch_count": _count(facts.launch_count),
         "replay_passes": _count(facts.replay_passes),
-        "kernels": told["launches"],
-        "unavailable_counters": told["unavailable"],
+        "kernels": facts.kernels_json(),
+        "unavailable_counters": facts.unavailable_json(),
+        "session": facts.session.to_json(),
     }
 
 
-def _verdict(record: RunRecord) -> bool | None:
+def _passed(record: RunRecord) -> bool | None:
     if record.run is None or "check" not in record.run.result:
         return None
     return record.run.passed
@@ -192,48 +266,3 @@ def _time(text: str, otherwise: datetime) -> datetime:
 def _count(value: int | None) -> int | None:
     """A number from a report, as far as an integer column takes it."""
     return value if value is not None and 0 <= value <= COLUMN_MAX else None
-
-
-def _notes(
-    request: ProfileRequest, record: RunRecord, facts: ReportFacts
-) -> Iterator[tuple[ServerNote, str]]:
-    """Where the report is not what was asked for (FR-10, FR-23)."""
-    if record.capture is None or facts.problem != Problem.NONE:
-        return
-    if said := _version_note(request.ncu_version_wanted, record.capture.ncu_version, facts.session):
-        yield ServerNote.PROFILER_VERSION_DIFFERS, said
-    if facts.session.gpu_name and not _names_gpu(facts.session.gpu_name, request.gpu):
-        yield (
-            ServerNote.GPU_DIFFERS,
-            f"{request.gpu} was asked for, the report says {facts.session.gpu_name}.",
-        )
-    if unavailable := _unavailable_counters(facts):
-        listed = ", ".join(f"{name} ({why})" for name, why in unavailable.items())
-        yield ServerNote.COUNTERS_UNAVAILABLE, f"Counters without a usable value: {listed}."
-
-
-def _version_note(wanted: str, used: str, session: Session) -> str:
-    told = session.ncu_release
-    named = session.ncu_version or "a version that it does not name"
-    if wanted and told != wanted:
-        return f"Nsight Compute {wanted} was wanted, the report was made with {named}."
-    found = _RELEASE.search(used)
-    if found and told and found[0] != told:
-        return f"The profiler calls itself {used[:100]}, the report was made with {named}."
-    return ""
-
-
-def _names_gpu(told: str, asked: str) -> bool:
-    """Whether "NVIDIA A100-SXM4-80GB" is an "A100"; a suffix such as "_Nebius" is the provider's."""
-    model = re.escape(asked.partition("_")[0])
-    return bool(re.search(rf"(?<![a-z0-9]){model}(?![a-z0-9])", told, re.IGNORECASE))
-
-
-def _unavailable_counters(facts: ReportFacts) -> dict[str, str]:
-    """The key counters that some launch has no value for, by name, and why."""
-    return {
-        name: metric.state
-        for launch in facts.launches
-        for name, metric in launch.metrics.items()
-        if metric.state != MetricState.OK and not name.startswith(_NO_COUNTER)
-    }

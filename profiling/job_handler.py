@@ -13,7 +13,7 @@ from django.conf import settings
 from leaderboards import audit
 from leaderboards.models import Run, Submission
 from leaderboards.stages import keep_stages
-from profiling.capture_facts import CaptureFacts, judge_capture
+from profiling.capture_facts import CaptureFacts, judge_capture, keep_details, request_verdict
 from profiling.configs import chosen_benchmarks, profile_config
 from profiling.models import Capture, ProfileRequest
 from profiling.verbs import for_move
@@ -38,12 +38,7 @@ class ProfileFacts:
 
     @property
     def verdict(self) -> ProfileRequest.Verdict:
-        captured = sum(not capture.failed for capture in self.captures)
-        if not captured:
-            return ProfileRequest.Verdict.FAILED
-        if captured < len(self.captures) or any(each.is_incomplete for each in self.captures):
-            return ProfileRequest.Verdict.PARTIAL
-        return ProfileRequest.Verdict.COMPLETE
+        return request_verdict([(each.failed, each.columns["verdict"]) for each in self.captures])
 
 
 class ProfileJobHandler:
@@ -108,7 +103,7 @@ class ProfileJobHandler:
         facts: ProfileFacts = results.facts
         request = ProfileRequest.objects.get(job=job)
         for capture in facts.captures:
-            Capture.objects.update_or_create(
+            row, _ = Capture.objects.update_or_create(
                 request=request,
                 benchmark_index=capture.benchmark_index,
                 defaults={
@@ -116,6 +111,7 @@ class ProfileJobHandler:
                     "artifact": artifacts[capture.archive] if capture.archive else None,
                 },
             )
+            keep_details(row, capture.details)
         keep_stages(_stages(request, job, facts))
         request.system = facts.system
         request.result_origin = facts.origin

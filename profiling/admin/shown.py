@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from profiling.addresses import ARCHIVE_FILES
 from profiling.models import Capture, ProfileRequest
-from profiling.reports.child import KEY_METRICS
+from profiling.reports.facts import KEY_METRICS
 
 KERNELS_SHOWN = 20
 NOT_SAID = "not said"

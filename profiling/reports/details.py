@@ -10,7 +10,6 @@ import zlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from profiling.reports.facts import MetricState
 from runners.gpu import wire
 
 SCHEMA = 1
@@ -18,6 +17,16 @@ MAX_DETAILS_BYTES = 64 * 2**20
 
 MetricValue = int | float | str | None
 Dim3 = tuple[int, ...]
+
+
+class MetricState(StrEnum):
+    """Whether a metric has a value, and what stands in its place (FR-10, FR-19)."""
+
+    OK = "ok"
+    ABSENT = "absent"  # not collected
+    NO_VALUE = "no_value"  # collected, says the report, which gives no value
+    NAN = "nan"
+    INF = "inf"
 
 
 class FindingKind(StrEnum):
@@ -114,24 +123,23 @@ class LaunchDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A section of the details page. `metrics` are the rows of its table, by name."""
+    """A section of the details page. `rows` of its table: metric to label, in ncu's order."""
 
     identifier: str
     name: str
     order: int
-    metrics: tuple[str, ...]
+    rows: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDetails:
-    """`launches` are the first of `launch_count`. Units and labels are by metric."""
+    """`launches` are the first of `launch_count`."""
 
     schema: int = SCHEMA
     launch_count: int
     launches: tuple[LaunchDetails, ...]
     sections: tuple[Section, ...]  # in the order of the details page
-    units: dict[str, str]  # as the report has them, "ns"; not for metrics without one
-    labels: dict[str, str]  # "Duration"; where a section shows the metric
+    units: dict[str, str]  # by metric, as the report has them, "ns"; not for those without one
     # Why there is no SASS and no source beside the hot spots; empty if there is, or no hot spot.
     source_problem: str = ""
     # Metrics of the kept launches that were too many to keep.

@@ -6,8 +6,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from profiling.reports.details import LaunchDetails, MetricState, ReportDetails, Section
 from profiling.reports.session import Session
 from runners.gpu import wire
+
+# Metric and how it is shown: ncu-report-format.md, "Metric names worth knowing".
+KEY_METRICS = {
+    "gpu__time_duration.sum": "Duration",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "Achieved occupancy",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "Compute (SM) throughput",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": "Memory throughput",
+    "lts__t_sector_hit_rate.pct": "L2 hit rate",
+    "smsp__inst_executed.sum": "Executed instructions",
+    "profiler__replayer_passes": "Replay passes",
+    "launch__grid_size": "Grid",
+    "launch__block_size": "Block",
+    "device__attribute_display_name": "GPU",
+}
 
 
 class Problem(StrEnum):
@@ -20,16 +35,6 @@ class Problem(StrEnum):
     READER_CRASHED = "reader_crashed"  # or printed what nobody understands
     READER_TIMEOUT = "reader_timeout"
     READER_REFUSED = "reader_refused"  # or, without a word, lost launches
-
-
-class MetricState(StrEnum):
-    """Whether a metric has a value, and what stands in its place (FR-10, FR-19)."""
-
-    OK = "ok"
-    ABSENT = "absent"  # not collected
-    NO_VALUE = "no_value"  # collected, says the report, which gives no value
-    NAN = "nan"
-    INF = "inf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,13 @@ class ReaderDocument:
 
     launch_count: int
     nameless: int
-    launches: tuple[LaunchFacts, ...]  # the first LAUNCHES_KEPT
+    failed: int
+    counters: int  # of all launches that did not fail, as is the next
+    counters_unusable: int
+    launches: tuple[LaunchDetails, ...]  # the first LAUNCHES_KEPT
+    sections: tuple[Section, ...]
+    units: dict[str, str]
+    metrics_left_out: int
     unavailable_count: int
     unavailable: tuple[Unavailable, ...]  # by name, the first UNAVAILABLE_KEPT
 
@@ -84,9 +95,13 @@ class ReportFacts:
     detail: str = ""
     session: Session = field(default_factory=Session)
     launch_count: int | None = None  # None where the report is too broken to count
+    failed: int = 0
+    counters: int = 0
+    counters_unusable: int = 0
     launches: tuple[LaunchFacts, ...] = ()
     unavailable_count: int = 0
     unavailable: tuple[Unavailable, ...] = ()
+    details: ReportDetails | None = None  # None unless the library could read it
 
     @property
     def replay_passes(self) -> int | None:
@@ -100,7 +115,36 @@ class ReportFacts:
         ]
         return max(found, default=None)
 
-    def to_json(self) -> dict[str, Any]:
+    def kernels_json(self) -> list[dict[str, Any]]:
         """For a JSONField: no NaN, no NUL, no half of a surrogate pair."""
-        plain: dict[str, Any] = wire.encode(self)
+        plain: list[dict[str, Any]] = wire.encode(self.launches)
         return plain
+
+    def unavailable_json(self) -> list[dict[str, Any]]:
+        plain: list[dict[str, Any]] = wire.encode(self.unavailable)
+        return plain
+
+
+def key_facts(launch: LaunchDetails, units: dict[str, str]) -> LaunchFacts:
+    """What lists show of a launch."""
+    return LaunchFacts(
+        name=launch.name,
+        demangled=launch.demangled,
+        grid=launch.grid,
+        block=launch.block,
+        metrics={name: _metric(launch, units, name) for name in KEY_METRICS},
+        metric_count=launch.metric_count,
+        nan_count=launch.nan_count,
+        inf_count=launch.inf_count,
+        no_value_count=launch.no_value_count,
+    )
+
+
+def _metric(launch: LaunchDetails, units: dict[str, str], name: str) -> Metric:
+    if name not in launch.metrics:
+        return Metric(state=MetricState.ABSENT, value=None, unit="")
+    return Metric(
+        state=launch.states.get(name, MetricState.OK),
+        value=launch.metrics[name],
+        unit=units.get(name, ""),
+    )

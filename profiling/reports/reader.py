@@ -10,9 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from profiling.reports import child
-from profiling.reports.facts import Problem, ReaderDocument, ReportFacts
+from profiling.reports.details import ReportDetails
+from profiling.reports.facts import Problem, ReaderDocument, ReportFacts, key_facts
 from profiling.reports.limited import ChildLimits, Ended, run_limited
 from profiling.reports.session import read_session
+from profiling.reports.sources import with_sources
+from profiling.reports.text import storable
 from runners.gpu import wire
 from runners.gpu.report_framing import Framing, FramingError, read_framing
 
@@ -31,10 +34,14 @@ def read_report(path: Path, *, limits: ChildLimits = LIMITS, reader: Path = READ
         framing = read_framing(path)
         facts = ReportFacts(session=read_session(path), launch_count=_results(framing))
     except FramingError as error:
-        return ReportFacts(problem=Problem.CUT, detail=child.storable(str(error)))
+        return ReportFacts(problem=Problem.CUT, detail=storable(str(error)))
     if not facts.launch_count:
         return _with(facts, Problem.EMPTY, "the report holds no kernel launch")
-    return _judged(facts, run_limited(reader, str(path.resolve()), limits), limits)
+    facts = _judged(facts, run_limited(reader, str(path.resolve()), limits), limits)
+    if facts.details is None:
+        return facts
+    placed = _placed(facts.details, framing)
+    return replace(facts, details=with_sources(placed, path, limits))
 
 
 def _results(framing: Framing) -> int:
@@ -55,7 +62,7 @@ def _judged(facts: ReportFacts, ended: Ended, limits: ChildLimits) -> ReportFact
         document = wire.loads(ReaderDocument, ended.output, max_bytes=limits.output_bytes)
     except wire.WireError as error:
         said = f"what {LIBRARY} found can't be understood: {error}"
-        return _with(facts, Problem.READER_CRASHED, child.storable(said))
+        return _with(facts, Problem.READER_CRASHED, storable(said))
     return _complete(facts, document)
 
 
@@ -65,7 +72,7 @@ def _refusal(output: bytes) -> str:
     except (ValueError, RecursionError):
         return ""
     refused = found.get("refused") if isinstance(found, dict) else None
-    return child.storable(refused) if isinstance(refused, str) else ""
+    return storable(refused) if isinstance(refused, str) else ""
 
 
 def _complete(facts: ReportFacts, document: ReaderDocument) -> ReportFacts:
@@ -73,9 +80,19 @@ def _complete(facts: ReportFacts, document: ReaderDocument) -> ReportFacts:
     facts = replace(
         facts,
         launch_count=document.launch_count,
-        launches=document.launches,
+        failed=document.failed,
+        counters=document.counters,
+        counters_unusable=document.counters_unusable,
+        launches=tuple(key_facts(launch, document.units) for launch in document.launches),
         unavailable_count=document.unavailable_count,
         unavailable=document.unavailable,
+        details=ReportDetails(
+            launch_count=document.launch_count,
+            launches=document.launches,
+            sections=document.sections,
+            units=document.units,
+            metrics_left_out=document.metrics_left_out,
+        ),
     )
     if document.launch_count < counted:
         said = f"{LIBRARY} found {document.launch_count} of {counted} launches"
@@ -84,6 +101,17 @@ def _complete(facts: ReportFacts, document: ReaderDocument) -> ReportFacts:
         said = f"{document.nameless} of {document.launch_count} launches have no name"
         return _with(facts, Problem.NAMELESS_LAUNCH, f"the report is damaged: {said}")
     return facts
+
+
+def _placed(details: ReportDetails, framing: Framing) -> ReportDetails:
+    """With context and stream, which the library does not tell but the report does."""
+    launches = tuple(
+        replace(launch, context=place.context, stream=place.stream)
+        for launch, place in zip(details.launches, framing.places, strict=False)
+    )
+    return (
+        replace(details, launches=launches) if len(launches) == len(details.launches) else details
+    )
 
 
 def _with(facts: ReportFacts, problem: Problem, detail: str) -> ReportFacts:

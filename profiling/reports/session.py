@@ -1,28 +1,35 @@
-"""What a report says of itself: the profiler that made it, CUDA, driver and GPUs.
+"""What a report says of itself: the profiler that made it and its settings, CUDA, driver, GPUs.
 
 Found in the session blocks of all real reports looked at (2022.3 to 2025.2) and named by the
 descriptors inside the `ncu_report` library, which itself does not give them out. Numbers of
 fields, in package NV.Profiler.Messages:
 
-    ReportSessionDetails: DeviceAttributes=6, VersionInfo=8
+    ReportSessionDetails: HostSystemInfo=3, TargetSystemInfo=4, DeviceAttributes=6, VersionInfo=8,
+        ProfilerSettings=10, ProfilerCmdline=11
+    SystemInfo: OSName=1, Processor=3, Architecture=4
     DeviceAttributes: ID=1, Name=2
     VersionInfo: Provider=1, Version=2
 
-Host, user, addresses, environment and command line stand there as well; they are not read.
-Reports of 2025.1 and later were seen without a driver version.
+Host, user, addresses and environment stand there as well; they are not read. Of the command line
+nothing is kept but known flags (`settings.py`). Reports of 2025.1 and later were seen without a
+driver version.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from profiling.reports.child import storable
+from profiling.reports import protobuf
+from profiling.reports.settings import CaptureSettings, from_command_line, from_record, merged
+from profiling.reports.text import storable
+from runners.gpu import wire
 from runners.gpu.report_framing import session_details
 
-DEVICE_ATTRIBUTES, VERSION_INFO = 6, 8
+HOST, TARGET, DEVICE_ATTRIBUTES, VERSION_INFO, SETTINGS, COMMAND_LINE = 3, 4, 6, 8, 10, 11
+OS_NAME, PROCESSOR, ARCHITECTURE = 1, 3, 4
 NAME_OF_DEVICE, PROVIDER, VERSION = 2, 1, 2
 
 PROFILER, CUDA, DRIVER = "Nsight Compute Target", "CUDA Version", "Display Driver Version"
@@ -39,6 +46,11 @@ class Session:
     cuda_version: str = ""
     driver_version: str = ""
     gpu_name: str = ""
+    # Of the machine with the GPU; never its name.
+    os: str = ""
+    architecture: str = ""
+    processor: str = ""
+    settings: CaptureSettings = field(default_factory=CaptureSettings)
 
     @property
     def ncu_release(self) -> str:
@@ -46,63 +58,64 @@ class Session:
         found = re.fullmatch(r"(\d+\.\d+\.\d+)(?:\.\d+)?(?: \([^,]*\))*", self.ncu_version)
         return found[1] if found else ""
 
+    def to_json(self) -> dict[str, Any]:
+        plain: dict[str, Any] = wire.encode(self)
+        return plain
+
+
+class _Heard:
+    """What the blocks of a report said so far."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, list[str]] = {PROFILER: [], CUDA: [], DRIVER: []}
+        self.gpus: list[str] = []
+        self.systems: dict[int, dict[int, int | bytes]] = {HOST: {}, TARGET: {}}
+        self.record: CaptureSettings | None = None
+        self.command_line: CaptureSettings | None = None
+
+    def hear(self, number: int, message: bytes) -> None:
+        if number == COMMAND_LINE:
+            self.command_line = from_command_line(protobuf.text(message))
+        elif number == SETTINGS:
+            self.record = from_record(message)
+        elif number in self.systems:
+            self.systems[number] |= protobuf.by_number(message)
+        elif number == DEVICE_ATTRIBUTES:
+            self.gpus.append(protobuf.text(protobuf.by_number(message).get(NAME_OF_DEVICE)))
+        elif number == VERSION_INFO:
+            said = protobuf.by_number(message)
+            if (provider := protobuf.text(said.get(PROVIDER))) in self.versions:
+                self.versions[provider].append(protobuf.text(said.get(VERSION)))
+
+    def system(self, number: int) -> str:
+        """Of the target where it says so, else of the host, which is usually the same."""
+        said = protobuf.text((self.systems[TARGET] or self.systems[HOST]).get(number))
+        return storable(said, VERSION_CHARS)
+
+    def settings(self) -> CaptureSettings:
+        if self.record is None:
+            return self.command_line or CaptureSettings()
+        return merged(self.record, self.command_line or CaptureSettings())
+
 
 def read_session(path: Path) -> Session:
     """Raises FramingError where the blocks can't be walked; a damaged detail is left out."""
-    versions: dict[str, list[str]] = {PROFILER: [], CUDA: [], DRIVER: []}
-    gpus: list[str] = []
+    heard = _Heard()
     for details in session_details(path):
-        for number, message in _messages(details):
-            texts = dict(_messages(message))
-            if number == DEVICE_ATTRIBUTES:
-                gpus.append(_text(texts.get(NAME_OF_DEVICE, b"")))
-            elif (
-                number == VERSION_INFO and (provider := _text(texts.get(PROVIDER, b""))) in versions
-            ):
-                versions[provider].append(_text(texts.get(VERSION, b"")))
+        for number, message in protobuf.fields(details):
+            if isinstance(message, bytes):
+                heard.hear(number, message)
     return Session(
-        ncu_version=_joined(versions[PROFILER], VERSION_CHARS),
-        cuda_version=_joined(versions[CUDA], VERSION_CHARS),
-        driver_version=_joined(versions[DRIVER], VERSION_CHARS),
-        gpu_name=_joined(gpus, GPU_CHARS),
+        ncu_version=_joined(heard.versions[PROFILER], VERSION_CHARS),
+        cuda_version=_joined(heard.versions[CUDA], VERSION_CHARS),
+        driver_version=_joined(heard.versions[DRIVER], VERSION_CHARS),
+        gpu_name=_joined(heard.gpus, GPU_CHARS),
+        os=heard.system(OS_NAME),
+        architecture=heard.system(ARCHITECTURE),
+        processor=heard.system(PROCESSOR),
+        settings=heard.settings(),
     )
-
-
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace")
 
 
 def _joined(values: list[str], chars: int) -> str:
     return storable(", ".join(dict.fromkeys(value for value in values if value)), chars)
-
-
-def _messages(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of `message` that are text or messages, by number; ends where it is damaged."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        number, wire_type = key >> 3, key & 7
-        if wire_type == 0:
-            _, at = _varint(message, at)
-        elif wire_type == 2:
-            length, at = _varint(message, at)
-            if at + length <= len(message):
-                yield number, message[at : at + length]
-            at += length
-        elif wire_type in (1, 5):
-            at += 8 if wire_type == 1 else 4
-        else:
-            return
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends; past the end of `message` for one that is cut."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            break
-        value |= (message[at] & 0x7F) << shift
-        at += 1
-        if message[at - 1] < 0x80:
-            return value, at
-    return 0, len(message) + 1

@@ -29,7 +29,7 @@ MAX_NAMES_KEPT = 1_000
 NUM_SOURCES, NUM_RESULTS, SESSION_DETAILS, PAYLOAD_SIZE = 1, 2, 3, 5
 NUM_RANGE_RESULTS, NUM_CMDLIST_RESULTS, NUM_GRAPH_RESULTS = 7, 8, 9
 # ProfileResult
-MANGLED, FUNCTION, DEMANGLED = 5, 6, 7
+MANGLED, FUNCTION, DEMANGLED, CONTEXT, STREAM = 5, 6, 7, 22, 23
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -48,12 +48,21 @@ class KernelNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a launch ran, as ncu numbers it."""
+
+    context: int | None = None
+    stream: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Framing:
     """What the framing of a whole report holds. A launch without any name is not a good one."""
 
     launches: int
     nameless: int
     kernels: tuple[KernelNames, ...]  # of the first MAX_NAMES_KEPT launches, in order
+    places: tuple[Place, ...]  # of the same launches
     range_results: int
     cmdlist_results: int
     graph_results: int
@@ -90,17 +99,19 @@ class _Walk:
         self._file_header()
         totals: dict[int, int] = {}
         kernels: list[KernelNames] = []
+        places: list[Place] = []
         launches = nameless = blocks = 0
         while self.at < self._size:
             blocks += 1
             header, end = self._block_header(blocks)
             self._skip_messages(header.get(NUM_SOURCES, 0), f"a source of block {blocks}", end)
             for _ in range(header.get(NUM_RESULTS, 0)):
-                names = self._launch(f"launch {launches}", end)
+                names, place = self._launch(f"launch {launches}", end)
                 launches += 1
                 nameless += names == KernelNames()
                 if launches <= MAX_NAMES_KEPT:
                     kernels.append(names)
+                    places.append(place)
             for field in (NUM_RANGE_RESULTS, NUM_CMDLIST_RESULTS, NUM_GRAPH_RESULTS):
                 totals[field] = totals.get(field, 0) + header.get(field, 0)
                 self._skip_messages(header.get(field, 0), f"a result of block {blocks}", end)
@@ -112,6 +123,7 @@ class _Walk:
             launches=launches,
             nameless=nameless,
             kernels=tuple(kernels),
+            places=tuple(places),
             range_results=totals.get(NUM_RANGE_RESULTS, 0),
             cmdlist_results=totals.get(NUM_CMDLIST_RESULTS, 0),
             graph_results=totals.get(NUM_GRAPH_RESULTS, 0),
@@ -164,9 +176,10 @@ class _Walk:
         for _ in range(count):
             self.at = self._message_end(what, limit)
 
-    def _launch(self, what: str, limit: int) -> KernelNames:
+    def _launch(self, what: str, limit: int) -> tuple[KernelNames, Place]:
         end = self._message_end(what, limit)
         names = {MANGLED: "", FUNCTION: "", DEMANGLED: ""}
+        numbers: dict[int, int] = {}
         for field, wire_type, value in self._fields(end):
             if wire_type == BYTES and field in names:
                 resume = self.at + value
@@ -175,9 +188,12 @@ class _Walk:
                 self.at = resume
             elif wire_type == BYTES:
                 self.at += value
-        return KernelNames(
+            elif wire_type == VARINT and field in (CONTEXT, STREAM):
+                numbers[field] = value
+        found = KernelNames(
             function=names[FUNCTION], mangled=names[MANGLED], demangled=names[DEMANGLED]
         )
+        return found, Place(context=numbers.get(CONTEXT), stream=numbers.get(STREAM))
 
     def _numbers(self, end: int) -> Iterator[tuple[int, int]]:
         for field, wire_type, value in self._fields(end):

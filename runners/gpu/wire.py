@@ -7,12 +7,16 @@ nothing: unknown and missing fields, wrong types and non-finite numbers all rais
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
+import re
 import types
 import typing
 from enum import StrEnum
 from typing import Any, get_args, get_origin
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class WireError(ValueError):
@@ -79,10 +83,15 @@ def _decode_dataclass(kind: type, value: Any, place: str) -> Any:
     required = {f.name for f in fields.values() if _has_no_default(f)}
     if missing := sorted(required - set(value)):
         raise WireError(f"{place}: field {missing[0]!r} is missing")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     return kind(
         **{name: decode(hints[name], each, f"{place}.{name}") for name, each in value.items()}
     )
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _has_no_default(field: dataclasses.Field[Any]) -> bool:
@@ -92,6 +101,8 @@ def _has_no_default(field: dataclasses.Field[Any]) -> bool:
 def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
     if value is None and types.NoneType in kinds:
         return None
+    if type(value) in kinds:
+        return _decode_scalar(type(value), value, place)
     problems = []
     for kind in kinds:
         if kind is types.NoneType:
@@ -117,4 +128,4 @@ def _decode_scalar(kind: Any, value: Any, place: str) -> Any:
 
 def _is_unstorable(text: str) -> bool:
     """PostgreSQL takes neither NUL nor half of a surrogate pair (FR-15)."""
-    return "\0" in text or any("\ud800" <= char <= "\udfff" for char in text)
+    return _UNSTORABLE.search(text) is not None

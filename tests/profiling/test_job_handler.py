@@ -365,7 +365,8 @@ def test_a_report_of_another_profiler_or_gpu_is_flagged(capture_of, tmp_path):
 
     assert kinds(capture) == ["profiler_version_differs", "gpu_differs"]
     assert "NVIDIA B2000" in capture.notes[1]["message"]
-    assert capture.request.verdict == "complete"
+    assert [reason["code"] for reason in capture.verdict_reasons] == kinds(capture)
+    assert (capture.verdict, capture.request.verdict) == ("degraded", "degraded")
 
 
 def test_times_and_texts_of_the_other_side_are_not_believed(capture_of):

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from profiling.reports.child import KEY_METRICS, LAUNCHES_KEPT, NAME_CHARS, UNAVAILABLE_KEPT
-from profiling.reports.facts import MetricState, Problem, Unavailable
+from profiling.reports.child import LAUNCHES_KEPT, UNAVAILABLE_KEPT
+from profiling.reports.details import MetricState
+from profiling.reports.facts import KEY_METRICS, Problem, Unavailable
 from profiling.reports.limited import ChildLimits
 from profiling.reports.reader import read_report
+from profiling.reports.text import NAME_CHARS
+from runners.gpu import wire
 from tests.reports.samples import each_sample, needs_samples, sample
 from tests.synthetic_reports import (
     DEMO_LAUNCHES,
@@ -119,9 +122,9 @@ def test_nan_and_infinity_become_null_with_their_state_in_strict_json(tmp_path):
         Unavailable(name=HIT_RATE, state=MetricState.INF, launches=1),
         Unavailable(name=OCCUPANCY, state=MetricState.NAN, launches=1),
     )
-    text = json.dumps(facts.to_json(), allow_nan=False)
+    text = json.dumps(facts.kernels_json(), allow_nan=False)
     read_back = json.loads(text, parse_constant=no_constant)
-    assert read_back["launches"][0]["metrics"][OCCUPANCY] == {
+    assert read_back[0]["metrics"][OCCUPANCY] == {
         "state": "nan", "value": None, "unit": ""
     }  # fmt: skip
 
@@ -177,7 +180,8 @@ def test_hostile_names_are_made_storable_and_cut(tmp_path):
     assert second.name.endswith("x…")
     assert first.name == "k\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"
     assert third.name.startswith("k")
-    text = json.dumps(facts.to_json(), ensure_ascii=False)
+    assert facts.details is not None
+    text = json.dumps(wire.encode(facts.details), ensure_ascii=False)
     assert not any(char in text for char in ("\0", "\x1b", "\\u0000", "\\u001b"))
 
 
@@ -266,8 +270,10 @@ def test_the_library_out_of_memory_is_a_problem_and_no_empty_report(tmp_path):
 
 def test_launches_that_the_library_loses_are_noticed(tmp_path):
     reader = tmp_path / "reader.py"
-    found = {"launch_count": 2, "nameless": 0, "launches": [], "unavailable_count": 0}
-    reader.write_text(f"print({json.dumps(json.dumps(found | {'unavailable': []}))})")
+    numbers = ("nameless", "failed", "counters", "counters_unusable", "unavailable_count")
+    lists: dict[str, object] = {"launches": [], "sections": [], "units": {}, "unavailable": []}
+    found = {"launch_count": 2, "metrics_left_out": 0, **dict.fromkeys(numbers, 0), **lists}
+    reader.write_text(f"print({json.dumps(json.dumps(found))})")
 
     facts = read_report(write_report(tmp_path / "it.ncu-rep", DEMO_LAUNCHES), reader=reader)
 
