@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runners.gpu import wire
+from runners.gpu.build import build_id
 from runners.gpu.contract import (
     MAX_OUTCOME_BYTES,
     SCHEMA,
@@ -86,7 +87,7 @@ def write(target: Path, outcome: JobOutcome, archives: dict[str, Path]) -> None:
         Header(
             schema=SCHEMA,
             status=outcome.failure.kind if outcome.failure else "finished",
-            versions={"python": platform.python_version()},
+            versions={"python": platform.python_version(), "build": build_id()},
             exit_codes={key: r.run.exit_code for key, r in outcome.runs.items() if r.run},
             parts=tuple(parts),
         )

@@ -13,6 +13,7 @@ import pytest
 from runners.backends.base import Finished
 from runners.backends.modal_runner import ModalRunner
 from runners.gpu import envelope
+from runners.gpu.build import build_id
 from runners.gpu.contract import FailureKind, JobConfig, Limits, Mode
 from tests.fake_modal.server import FakeModal
 from tests.modal.test_deploy import deploy
@@ -74,10 +75,12 @@ def run(cloud, wait, modal_settings, monkeypatch):
 
 
 def test_a_job_runs_in_the_real_runtime_and_its_verdict_comes_back(run):
-    outcome = run(make_job("def custom_kernel(x):\n    return x + 1\n")).outcome
+    came_back = run(make_job("def custom_kernel(x):\n    return x + 1\n"))
 
+    outcome = came_back.outcome
     assert (outcome.job_id, outcome.attempt, outcome.failure) == ("job-7", 2, None)
     assert outcome.runs["test"].run.passed
+    assert came_back.header.versions["build"] == build_id()
 
 
 def test_an_exception_of_the_submission_comes_back_as_text(run, cloud, capfd):
