@@ -22,6 +22,11 @@ class NotRerunnable(ServiceError):
     http_status = 409
 
 
+class NotReviewable(ServiceError):
+    code = "not_reviewable"
+    http_status = 409
+
+
 class NotPaused(ServiceError):
     code = "not_paused"
     http_status = 409

@@ -9,7 +9,7 @@ from django.db.models import Q, Value
 from django.utils import timezone
 
 from leaderboards.models import Leaderboard, PopcornUser, Submission, TaskRevision
-from runners.models import Artifact, Job, uuid7
+from runners.models import AppendOnly, Artifact, Job, uuid7
 from runners.states import JobStatus
 
 # Told to the database too: a dispatcher of the last release does not know these columns.
@@ -47,6 +47,12 @@ class ProfileRequest(models.Model):
         PARTIAL = "partial"
         DEGRADED = "degraded"
         FAILED = "failed"
+
+    class Decision(models.TextChoices):
+        """What an operator made of it: `Review`."""
+
+        REVIEWED = "reviewed"
+        REJECTED = "rejected"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
@@ -98,6 +104,10 @@ class ProfileRequest(models.Model):
     # "synthetic" or "recorded" when no GPU measured anything; shown wherever the captures are.
     result_origin = models.CharField(max_length=100, blank=True)
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True)
+    # Of the newest review, for lists; "" was never reviewed.
+    review_decision = models.CharField(
+        max_length=16, choices=Decision, blank=True, default="", db_default=""
+    )
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = ProfileRequestQuerySet.as_manager()
@@ -129,11 +139,18 @@ class ProfileRequest(models.Model):
                 name="profile_request_verdict_known",
                 condition=Q(verdict__in=["", "complete", "partial", "degraded", "failed"]),
             ),
+            models.CheckConstraint(
+                name="profile_request_decision_known",
+                condition=Q(review_decision__in=["", "reviewed", "rejected"]),
+            ),
         ]
         indexes = [
             models.Index(fields=["-created_at"], name="profile_request_newest"),
             models.Index(fields=["user", "-created_at"], name="profile_request_of_user"),
             models.Index(fields=["verdict", "-created_at"], name="profile_request_of_verdict"),
+            models.Index(
+                fields=["review_decision", "-created_at"], name="profile_request_of_decision"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -275,3 +292,25 @@ class CaptureDetails(models.Model):
 
     def __str__(self) -> str:
         return f"details of capture {self.capture_id}"
+
+
+class Review(AppendOnly):
+    """An operator's word on a request; the newest one counts. The owner reads it too."""
+
+    request = models.ForeignKey(ProfileRequest, on_delete=models.PROTECT, related_name="reviews")
+    reviewer = models.ForeignKey(PopcornUser, on_delete=models.PROTECT, related_name="+")
+    decision = models.CharField(max_length=16, choices=ProfileRequest.Decision)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="review_rejected_says_why",
+                condition=Q(decision="reviewed") | Q(decision="rejected") & ~Q(note=""),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.decision} {self.request_id}"

@@ -14,6 +14,8 @@ class Verb(models.TextChoices):
     REFUSED = "profile.refused"
     CANCEL_ASKED = "profile.cancel_asked"
     RERUN_ASKED = "profile.rerun_asked"
+    REVIEWED = "profile.reviewed"
+    REJECTED = "profile.rejected"
     GPU_RESUMED = "gpu.resumed"
     # What became of it: one per move of the job.
     STARTING = "profile.starting"
