@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
-from leaderboards.admin import boards, people, submissions, trail  # noqa: F401  registers them
+from leaderboards.admin import (  # noqa: F401  registers them
+    boards,
+    competition,
+    people,
+    runs,
+    submissions,
+    trail,
+)

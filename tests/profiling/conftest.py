@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from leaderboards.models import FloodRefusal, PopcornUser
+from leaderboards.invites import claim_invite, create_invites
+from leaderboards.limits import set_rate_limit, switch_acceptance
+from leaderboards.models import FloodRefusal, ModeCategory, PopcornUser
 from runners.gpu.contract import FailureKind, Note, NoteKind
 from runners.pauses import pause_gpu
 from tests.profiling.envelopes import (
@@ -50,3 +52,8 @@ def one_of_each(captured, alice):
     pause_gpu("H100", kind="counters_not_permitted", reason=HOSTILE, actor_label=HOSTILE)
     FloodRefusal.count_one("user:id-alice", "profile", timezone.now())
     PopcornUser.objects.filter(pk=alice.pk).update(display_name=HOSTILE)
+    board = captured.leaderboard
+    (invite,) = create_invites([board], 1, actor=None)
+    claim_invite(invite.code, user=alice, actor=alice)
+    set_rate_limit(board, ModeCategory.TEST, 1000, actor=None)
+    switch_acceptance(True, actor=None, actor_label=HOSTILE)

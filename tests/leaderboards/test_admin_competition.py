@@ -1,0 +1,121 @@
+"""What an operator of a competition does in the admin site: invites, limits, the switch, runs."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from leaderboards.models import AcceptanceSwitch, AuditEvent, Invite, RateLimit, Run
+from runners.gpu.contract import Mode
+from tests.conftest import make_person
+from tests.leaderboards.conftest import a_stage
+from tests.profiling.pages import page_of, text_of
+
+
+@pytest.fixture
+def site(client, olga):
+    """A client that olga is signed in with."""
+    client.force_login(olga)
+    return client
+
+
+def add_page(model):
+    return reverse(f"admin:leaderboards_{model._meta.model_name}_add")
+
+
+def act(site, model, action, *rows):
+    form = {"action": action, "_selected_action": [row.pk for row in rows]}
+    return site.post(page_of(model), form, follow=True).content.decode()
+
+
+@pytest.fixture
+def closed(make_leaderboard):
+    return make_leaderboard("cup", visibility="closed")
+
+
+def test_invites_are_made_shown_and_revoked(site, olga, alice, closed):
+    answer = site.post(add_page(Invite), {"leaderboards": [closed.pk], "count": 3})
+
+    assert answer.status_code == 302
+    first, second, _ = Invite.objects.order_by("pk")
+    assert list(first.leaderboards.all()) == [closed]
+    assert first.code in text_of(site, page_of(Invite))
+    assert "cup" in text_of(site, page_of(Invite, of=first.pk))
+
+    act(site, Invite, "revoke", first)
+    said = act(site, Invite, "revoke", first, second)
+
+    assert "revoked before" in said
+    assert Invite.objects.standing().count() == 1
+    made, *revoked = AuditEvent.objects.order_by("pk")
+    assert {made.actor, *(event.actor for event in revoked)} == {olga}
+    assert [event.verb for event in revoked] == ["invite.revoked"] * 2
+
+
+@pytest.mark.parametrize("form", [{"count": 0}, {"count": 10_001}, {"leaderboards": [99]}])
+def test_a_bad_order_of_invites_makes_none(site, closed, form):
+    answer = site.post(add_page(Invite), {"leaderboards": [closed.pk], "count": 1} | form)
+
+    assert answer.status_code == 200
+    assert not Invite.objects.exists()
+
+
+def test_an_invite_is_found_by_its_code_and_by_who_claimed_it(site, alice, closed):
+    site.post(add_page(Invite), {"leaderboards": [closed.pk], "count": 2})
+    first, second = Invite.objects.order_by("pk")
+    Invite.objects.filter(pk=first.pk).update(claimed_by=alice, claimed_at=first.created_at)
+
+    for term in (first.code, "alice", "id-alice"):
+        page = text_of(site, f"{page_of(Invite)}?q={term}")
+        assert f"/{first.pk}/change/" in page
+        assert f"/{second.pk}/change/" not in page
+
+
+def test_limits_are_set_changed_and_removed(site, rowsum):
+    form = {"leaderboard": rowsum.pk, "mode_category": "test", "max_submissions_per_hour": 5}
+    assert site.post(add_page(RateLimit), form).status_code == 302
+    limit = RateLimit.objects.get()
+    changed = site.post(page_of(RateLimit, of=limit.pk), {"max_submissions_per_hour": 0})
+
+    assert changed.status_code == 302
+    assert RateLimit.objects.get().max_submissions_per_hour == 0
+
+    act(site, RateLimit, "remove", limit)
+
+    assert not RateLimit.objects.exists()
+    verbs = AuditEvent.objects.order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == ["leaderboard.rate_limit_set"] * 2 + ["leaderboard.rate_limit_removed"]
+
+
+def test_submissions_are_stopped_and_started_by_a_new_row(site, olga):
+    site.post(add_page(AcceptanceSwitch), {})
+    stopped = AcceptanceSwitch.objects.first()
+    site.post(add_page(AcceptanceSwitch), {"accepts": "on"})
+
+    assert (stopped.accepts, stopped.changed_by) == (False, olga.actor_label)
+    assert AcceptanceSwitch.objects.count() == 2
+    assert AcceptanceSwitch.objects.first().accepts
+    assert AuditEvent.objects.filter(verb="service.acceptance_switched", actor=olga).count() == 2
+
+
+def test_runs_are_listed_without_what_they_printed_and_shown_with_it(
+    site, run, django_assert_max_num_queries
+):
+    """FR-36."""
+    submission = run({"test": a_stage(result={"test-count": "MARK"})}, mode=Mode.TEST)
+    (stage,) = Run.objects.all()
+
+    with django_assert_max_num_queries(8) as asked:
+        page = text_of(site, f"{page_of(Run)}?q={submission.pk}")
+
+    assert f"/{stage.pk}/change/" in page
+    assert not any('"compilation"' in query["sql"] for query in asked.captured_queries)
+    assert "MARK" in text_of(site, page_of(Run, of=stage.pk))
+
+
+def test_an_operator_without_permission_changes_nothing(client, closed, rowsum):
+    clerk = make_person("clerk", is_staff=True)
+    client.force_login(clerk)
+
+    for model in (Invite, RateLimit, AcceptanceSwitch):
+        assert client.post(add_page(model), {}).status_code == 403
