@@ -71,3 +71,17 @@ def check_rates(**_: Any) -> list[CheckMessage]:
         for name in RATES
         if not _RATE.fullmatch(getattr(settings, name))
     ]
+
+
+@register()
+def check_problem_schemes(**_: Any) -> list[CheckMessage]:
+    """A task is code: who can change it on the way decides what runs and what is right."""
+    if settings.DEBUG or settings.PROBLEM_SCHEMES == ["https"]:
+        return []
+    return [
+        Error(
+            f"PROBLEM_SCHEMES is {settings.PROBLEM_SCHEMES}, and all but https is for tests",
+            hint="Leave it at https, or sync a checkout: manage.py sync_problems DIRECTORY",
+            id="leaderboards.E005",
+        )
+    ]
