@@ -7,11 +7,19 @@ import json
 import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext
 
 from kernelbot_site.asgi_types import App, Message, Receive, Scope, Send
 from leaderboards.api.context import REQUEST_ID
+
+# The Brev protocol asks here which options it may send (wire-contract.md, 6.7).
+CAPTURE_OPTIONS = ["ncu_kernel_name", "ncu_kernel_name_base", "ncu_launch_count"]
+HEALTHY: dict[str, Any] = {
+    "status": "ok",
+    "capabilities": {"request_capture_options": CAPTURE_OPTIONS},
+}
 
 
 class NameRequests:
@@ -57,9 +65,10 @@ class AnswerHealth:
         if scope.get("path") != "/health":
             await self.app(scope, receive, send)
             return
-        status, answer = 200, {"status": "ok"}
+        status, answer = 200, HEALTHY
         if scope["method"] not in ("GET", "HEAD"):
-            status, answer = 405, {"detail": "only GET is answered here", "code": "bad_method"}
+            status = 405
+            answer = {"detail": "only GET is answered here", "code": "bad_method"}
         body = json.dumps(answer).encode()
         headers = [
             (b"content-type", b"application/json"),

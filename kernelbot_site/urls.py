@@ -24,4 +24,6 @@ urlpatterns = [
     path("", include("leaderboards.identity.urls")),
     path("", include("leaderboards.api.urls")),
     path("", include("profiling.api.urls")),
+    # Last: it takes any three segments.
+    path("", include("profiling.api.catch_all")),
 ]

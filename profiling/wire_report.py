@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leaderboards.stream_use import warn_of_stream_use
 from profiling.addresses import archive_url
 from profiling.models import Capture, ProfileRequest
 
@@ -42,6 +43,8 @@ def messages_of(request: ProfileRequest, captures: list[Capture]) -> tuple[str, 
     said = []
     if origin := _origin_words(request):
         said.append(origin)
+    if warning := _stream_warning(request):
+        said.append(warning)
     for capture in captures:
         said += _about(capture)
     if request.verdict == ProfileRequest.Verdict.PARTIAL:
@@ -65,6 +68,13 @@ def _origin_words(request: ProfileRequest) -> str:
     return f"these captures are {request.result_origin}, not measured on a GPU just now"
 
 
+def _stream_warning(request: ProfileRequest) -> str:
+    """Work on a stream of its own is not refused, and it is said (FR-17)."""
+    assert request.submission is not None
+    source = request.submission.source
+    return "" if source.purged_at else warn_of_stream_use(request.file_name, source.text)
+
+
 def describe_result(request: ProfileRequest, captures: list[Capture]) -> str:
     """Markdown for `reports`."""
     lines = [
@@ -74,6 +84,8 @@ def describe_result(request: ProfileRequest, captures: list[Capture]) -> str:
     ]
     if origin := _origin_words(request):
         lines.append(f"**{origin.capitalize()}.**")
+    if warning := _stream_warning(request):
+        lines.append(warning)
     for capture in captures:
         lines += ["", *_describe(capture)]
     return "\n".join(lines) + "\n"

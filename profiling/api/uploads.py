@@ -11,17 +11,16 @@ from rest_framework.exceptions import ParseError, UnsupportedMediaType, Validati
 from rest_framework.request import Request
 
 from leaderboards.api.uploads import require_whole_body
+from leaderboards.models import ClientId
 from profiling.actions import ProfileOrder
 from profiling.api.serializers import CaptureOptionsSerializer
 
 _OPTIONS = ("benchmark_index", "ncu_kernel_name", "ncu_kernel_name_base", "ncu_launch_count")
 
 
-def read_order(request: Request, leaderboard: str, gpu: str) -> ProfileOrder:
+def read_order(request: Request, leaderboard: str, gpu: str, *, via: ClientId.Kind) -> ProfileOrder:
     """Raises ServiceError for a cut body and APIException for everything else."""
-    require_whole_body(request._request)
-    form = _form(request)
-    upload = _one_file(form, request)
+    form, upload = read_upload(request)
     options = CaptureOptionsSerializer(data=_each_once(form), context={"leaderboard": leaderboard})
     options.is_valid(raise_exception=True)
     return ProfileOrder(
@@ -29,8 +28,15 @@ def read_order(request: Request, leaderboard: str, gpu: str) -> ProfileOrder:
         gpu_name=gpu,
         file_name=upload.name or "",
         content=upload.read(),
+        via=via,
         **options.validated_data,
     )
+
+
+def read_upload(request: Request) -> tuple[QueryDict, UploadedFile[bytes]]:
+    """The form and its one file. Raises as `read_order`."""
+    require_whole_body(request._request)
+    return _form(request), _one_file(request)
 
 
 def _form(request: Request) -> QueryDict:
@@ -46,7 +52,7 @@ def _form(request: Request) -> QueryDict:
     return form if isinstance(form, QueryDict) else QueryDict()
 
 
-def _one_file(form: QueryDict, request: Request) -> UploadedFile[bytes]:
+def _one_file(request: Request) -> UploadedFile[bytes]:
     files: list[Any] = request.FILES.getlist("file")
     if len(files) > 1:
         raise ValidationError({"file": "send one file only"})

@@ -1,16 +1,28 @@
-"""Addresses of profiles. The CLI's route must stand before its three-segment catch-all."""
+"""Addresses of profiles, and of submissions in every mode."""
 
 from __future__ import annotations
 
 from django.urls import path
 
 from leaderboards.api import converters  # noqa: F401  registers <name:…>
+from profiling.api.brev import BrevJobViewSet, BrevProfileViewSet
+from profiling.api.submissions import AdminSubmissionViewSet, SubmissionViewSet
 from profiling.api.views import ProfileRequestViewSet, ProfileViewSet
 
+_modes = "<name:leaderboard>/<name:gpu>/<name:mode>"
 _request = "api/profile-requests/<uuid:pk>/"
 _capture = f"{_request}captures/<int:index>/"
 urlpatterns = [
     path("profile/<name:leaderboard>/<name:gpu>", ProfileViewSet.as_view({"post": "create"})),
+    path(f"submission/{_modes}", SubmissionViewSet.as_view({"post": "create"})),
+    path(f"admin/submission/{_modes}", AdminSubmissionViewSet.as_view({"post": "create"})),
+    path("profile", BrevProfileViewSet.as_view({"post": "create"})),
+    path("jobs/<uuid:pk>", BrevJobViewSet.as_view({"get": "retrieve"})),
+    path(
+        "jobs/<uuid:pk>/artifacts/<name:name>",
+        BrevJobViewSet.as_view({"get": "artifact"}),
+        name="brev-artifact",
+    ),
     path(
         "api/profile-requests/",
         ProfileRequestViewSet.as_view({"get": "list"}),

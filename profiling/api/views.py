@@ -11,15 +11,13 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import viewsets
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import APIException, AuthenticationFailed, NotFound
+from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboards.api.authentication import (
     CliIdAuthentication,
-    MissingClientId,
     OperatorSession,
     person,
 )
@@ -28,49 +26,21 @@ from leaderboards.api.flood import limit_flood
 from leaderboards.api.uploads import require_whole_body
 from leaderboards.exceptions import Banned
 from profiling.actions import (
-    ProfileOrder,
-    Refusal,
     cancel_request,
-    record_refusal,
     rerun_request,
-    submit_request,
 )
 from profiling.addresses import ARCHIVE_FILES, request_urls
+from profiling.api.accepting import UploadViewSet
 from profiling.api.serializers import RequestSerializer, RequestSummarySerializer
-from profiling.api.uploads import read_order
+from profiling.api.streams import stream_profile
 from profiling.downloads import send_archive, send_file
 from profiling.models import Capture, ProfileRequest
 from profiling.streaming.endings import describe_failure
 from profiling.streaming.news import read_news
-from profiling.streaming.stream import Stream
-from runners.exceptions import ServiceError
 from runners.models import Artifact
 from runners.states import JobStatus
 
-FLOOD_ROUTE = "profile"
 CLI_CANCEL_REASON = "cancelled by its owner"
-
-
-def _stream(request: Request, accepted: ProfileRequest) -> StreamingHttpResponse:
-    """The event stream of a request, new or old. Lets go of the upload, which may be a megabyte."""
-    request._request.close()
-    assert accepted.job_id is not None
-    stream = Stream(
-        accepted.pk,
-        accepted.job_id,
-        read_news([accepted.job_id])[accepted.job_id],
-        request_urls(accepted)["stream"],
-    )
-    return StreamingHttpResponse(
-        stream.events(),
-        content_type="text/event-stream",
-        headers={
-            # No proxy may hold events back, compress or keep them (FR-27).
-            "Cache-Control": "no-cache, no-transform",
-            "X-Accel-Buffering": "no",
-            "X-Profile-Request": str(accepted.pk),
-        },
-    )
 
 
 def _accepted(request: ProfileRequest) -> Response:
@@ -85,38 +55,16 @@ def _wants_no_stream(request: Request) -> bool:
     return "respond-async" in (preference.strip() for preference in preferences)
 
 
-class ProfileViewSet(viewsets.ViewSet):
+class ProfileViewSet(UploadViewSet):
     """POST /profile/{leaderboard}/{gpu}: wire-contract.md, 6.2."""
 
     authentication_classes = [CliIdAuthentication]
-    parser_classes = [MultiPartParser]
-    metadata_class = None
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        limits: dict[str, Any] = {"route": FLOOD_ROUTE, "rate": settings.PROFILE_RATE}
-        try:
-            super().initial(request, *args, **kwargs)
-        except (MissingClientId, AuthenticationFailed):
-            limit_flood(request._request, user=None, **limits)
-            raise
-        limit_flood(request._request, user=person(request), **limits)
 
     def create(self, request: Request, leaderboard: str, gpu: str) -> HttpResponseBase:
         no_stream = _wants_no_stream(request)
-        actor, context = person(request), request_context(request._request)
         origin = ProfileRequest.Origin.API if no_stream else ProfileRequest.Origin.CLI
-        try:
-            order = read_order(request, leaderboard, gpu)
-        except (APIException, ServiceError) as error:
-            answer = self.handle_exception(error)
-            unread = ProfileOrder(
-                leaderboard_name=leaderboard, gpu_name=gpu, file_name="", content=b""
-            )
-            refusal = Refusal(answer.status_code, answer.data["code"], answer.data["detail"])
-            record_refusal(refusal, order=unread, actor=actor, origin=origin, context=context)
-            return answer
-        made = submit_request(order, actor=actor, origin=origin, context=context)
-        return _accepted(made) if no_stream else _stream(request, made)
+        made = self.accept_profile(request, leaderboard, gpu, origin=origin)
+        return _accepted(made) if no_stream else stream_profile(request, made)
 
 
 class NewestFirst(CursorPagination):
@@ -181,7 +129,7 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
         found = self.get_object()
         if request.method == "HEAD":
             return HttpResponse(content_type="text/event-stream")
-        return _stream(request, found)
+        return stream_profile(request, found)
 
     def cancel(self, request: Request, pk: UUID) -> Response:
         found = self.get_object()
@@ -196,7 +144,10 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
     def rerun(self, request: Request, pk: UUID) -> Response:
         found = self.get_object()
         limit_flood(
-            request._request, route=FLOOD_ROUTE, rate=settings.PROFILE_RATE, user=person(request)
+            request._request,
+            route=UploadViewSet.flood_route,
+            rate=settings.PROFILE_RATE,
+            user=person(request),
         )
         if person(request).banned_at is not None:
             raise Banned("this account is banned from submitting")

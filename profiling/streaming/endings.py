@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from profiling.models import ProfileRequest
+from profiling.streaming.news import JobNews
 from profiling.wire_result import WireResult, build_result
 from runners.gpu.contract import FailureKind, Fault
 from runners.models import Job
@@ -15,17 +16,21 @@ from runners.states import JobStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """Messages for status events, then a result or the data of an error event."""
+    """Messages for status events, then a result or the data of an error event.
+
+    Or none of these yet, when another job `follows` on the one that ended.
+    """
 
     messages: tuple[str, ...] = ()
     result: WireResult | None = None
     error: dict[str, Any] | None = None
+    follows: tuple[UUID, JobNews] | None = None
 
 
 def read_ending(request_id: UUID) -> Ending:
     """A fixed number of queries; the files themselves are opened later."""
     request = (
-        ProfileRequest.objects.select_related("job", "revision")
+        ProfileRequest.objects.select_related("job", "revision", "submission__source")
         .defer("revision__definition_json")
         .get(pk=request_id)
     )
