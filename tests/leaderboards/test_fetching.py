@@ -113,6 +113,7 @@ def test_a_clock_that_ran_out_says_so():
         Clock.start(-1).left()
 
 
+@pytest.mark.django_db  # another check asks for it
 def test_another_scheme_than_https_is_refused_at_the_start(settings):
     settings.PROBLEM_SCHEMES = ["https", "http"]
     settings.DEBUG = False
