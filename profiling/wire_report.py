@@ -6,13 +6,14 @@ from typing import Any
 
 from leaderboards.stream_use import warn_of_stream_use
 from profiling.addresses import archive_url
+from profiling.digest import bounded, capture_lines
+from profiling.evidence import ABOUT_DURATIONS, capture_summary, opens_with
 from profiling.models import Capture, ProfileRequest
 
-KERNELS_SHOWN = 20
-DURATION = "gpu__time_duration.sum"
 _VERDICT_WORDS: dict[str, str] = {
     ProfileRequest.Verdict.COMPLETE: "all captures are complete",
     ProfileRequest.Verdict.PARTIAL: "partial: not every capture is there and complete",
+    ProfileRequest.Verdict.DEGRADED: "degraded: not all was measured as it was asked for",
     ProfileRequest.Verdict.FAILED: "no capture was made",
 }
 
@@ -25,7 +26,11 @@ def capture_facts(capture: Capture) -> dict[str, Any]:
         "status": capture.status,
         "failure_kind": capture.failure_kind,
         "passed": capture.passed,
+        "verdict": capture.verdict,
+        "verdict_reasons": capture.verdict_reasons,
         "notes": capture.notes,
+        "settings": capture.session.get("settings", {}),
+        "opens_with": opens_with(capture),
         "ncu_version": capture.ncu_version,
         "gpu": capture.gpu_name,
         "driver": capture.driver_version,
@@ -47,8 +52,8 @@ def messages_of(request: ProfileRequest, captures: list[Capture]) -> tuple[str, 
         said.append(warning)
     for capture in captures:
         said += _about(capture)
-    if request.verdict == ProfileRequest.Verdict.PARTIAL:
-        said.append(f"the profile is {_VERDICT_WORDS[ProfileRequest.Verdict.PARTIAL]}")
+    if request.verdict in (ProfileRequest.Verdict.PARTIAL, ProfileRequest.Verdict.DEGRADED):
+        said.append(f"the profile is {_VERDICT_WORDS[request.verdict]}")
     return tuple(said)
 
 
@@ -87,39 +92,6 @@ def describe_result(request: ProfileRequest, captures: list[Capture]) -> str:
     if warning := _stream_warning(request):
         lines.append(warning)
     for capture in captures:
-        lines += ["", *_describe(capture)]
-    return "\n".join(lines) + "\n"
-
-
-def _describe(capture: Capture) -> list[str]:
-    lines = [f"## {capture.key}: {capture.spec}", ""]
-    lines += [f"- {said.removeprefix(f'{capture.key}: ')}" for said in _about(capture)]
-    if capture.status == Capture.Status.FAILED:
-        return lines
-    lines += [
-        f"- Nsight Compute {capture.ncu_version or 'of unknown version'}, "
-        f"{capture.gpu_name or 'unknown GPU'}, driver {capture.driver_version or 'unknown'}, "
-        f"CUDA {capture.cuda_version or 'unknown'}",
-        f"- {capture.launch_count} kernel launches, {capture.replay_passes or '?'} replay passes",
-    ]
-    if capture.artifact:
-        lines.append(f"- archive {archive_url(capture)}, sha256 {capture.artifact.sha256}")
-    if capture.kernels:
-        lines += ["", "| Kernel | Grid | Block | Duration |", "| --- | --- | --- | --- |"]
-        lines += [_kernel_row(kernel) for kernel in capture.kernels[:KERNELS_SHOWN]]
-    if len(capture.kernels) > KERNELS_SHOWN:
-        lines.append(f"\n{len(capture.kernels) - KERNELS_SHOWN} more are in the report.")
-    return lines
-
-
-def _kernel_row(kernel: dict[str, Any]) -> str:
-    duration = kernel["metrics"].get(DURATION, {})
-    shown = f"{duration['value']} {duration['unit']}" if duration.get("state") == "ok" else "n/a"
-    name = kernel["name"].replace("|", "\\|")
-    return (
-        f"| `{name}` | {_dimensions(kernel['grid'])} | {_dimensions(kernel['block'])} | {shown} |"
-    )
-
-
-def _dimensions(of: list[int] | None) -> str:
-    return " x ".join(map(str, of)) if of else "n/a"
+        lines += ["", *capture_lines(capture_summary(capture))]
+    lines += ["", ABOUT_DURATIONS]
+    return bounded("\n".join(lines) + "\n")

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.files import File
 
 from profiling.addresses import archive_url
+from profiling.evidence import ABOUT_DURATIONS
 from profiling.models import Capture, ProfileRequest
 from profiling.wire_report import capture_facts, describe_result, messages_of
 from runners.artifacts import open_artifact
@@ -105,6 +106,7 @@ def _document(
         "ncu_version_wanted": request.ncu_version_wanted,
         "origin": request.result_origin,
         "verdict": request.verdict,
+        "about_durations": ABOUT_DURATIONS,
         "captures": {capture.key: capture_facts(capture) for capture in captures},
     }
     result = {

@@ -35,7 +35,7 @@ def read_ending(request_id: UUID) -> Ending:
         .get(pk=request_id)
     )
     assert request.job is not None
-    captures = list(request.captures.select_related("artifact"))
+    captures = list(request.captures.select_related("artifact", "details"))
     if request.job.status != JobStatus.SUCCEEDED or not captures:
         return Ending(error=describe_failure(request, request.job))
     result = build_result(request, captures)
