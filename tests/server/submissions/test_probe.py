@@ -87,7 +87,7 @@ def test_list_show_and_delete_go_through_a_submissions_life(submit, probe):
     code, listed = probe("submissions", "list", "--leaderboard", "rowsum_cpu")
     assert code == 0
     (line,) = [each for each in output_of(listed).splitlines() if each.startswith(f"{number} ")]
-    assert re.search(r"CPU\S* +done +\d\.\d+$", line)
+    assert re.search(r"CPU\S* +done +\d[\d.e-]+$", line)
 
     code, shown = probe("submissions", "show", number)
     assert code == 0

@@ -114,7 +114,7 @@ def test_a_form_without_a_file_is_a_misfit(service, door):
 def test_directives_in_capitals_and_parts_without_a_type_are_fine(service, upload):
     source = b"#!POPCORN leaderboard RowSum\n" + SUBMISSION
 
-    assert upload("//submission//rowsum/b200/TEST", source).status_code == 202
+    assert upload("/submission//rowsum//b200/TEST", source).status_code == 202
 
 
 def test_stopped_submissions_are_told_when_to_come_back(make_service):
