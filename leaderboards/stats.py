@@ -24,7 +24,10 @@ def read_stats(*, last_day: bool = False, leaderboard_name: str | None = None) -
     """
     submissions = Submission.objects.all()
     if leaderboard_name is not None:
-        submissions = submissions.filter(leaderboard__name=leaderboard_name.lower())
+        submissions = submissions.filter(
+            # No database could be asked for a NUL, which no name has.
+            leaderboard__name=leaderboard_name.lower().replace("\0", "?")
+        )
     if last_day:
         submissions = submissions.filter(created_at__gt=timezone.now() - DAY)
     counted = submissions.aggregate(
