@@ -6,6 +6,7 @@ from leaderboards.admin import (  # noqa: F401  registers them
     boards,
     competition,
     people,
+    revisions,
     runs,
     submissions,
     trail,

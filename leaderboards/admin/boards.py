@@ -1,4 +1,4 @@
-"""Leaderboards and the versions of their tasks, which come from a repository (sync_problems)."""
+"""Leaderboards; their tasks come from a repository (docs/problems.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from leaderboards.actions import change_leaderboard
 from leaderboards.api.context import request_context
-from leaderboards.models import Leaderboard, PopcornUser, TaskRevision
+from leaderboards.models import Leaderboard, PopcornUser
 from runners.admin.base import ShownAdmin
 
 
@@ -57,15 +57,3 @@ class LeaderboardAdmin(ShownAdmin):
             context=request_context(request),
             changes={name: form.cleaned_data[name] for name in form.changed_data},
         )
-
-
-@admin.register(TaskRevision)
-class TaskRevisionAdmin(ShownAdmin):
-    list_display = ("sha256", "leaderboard", "commit", "repository", "created_at")
-    list_filter = ("leaderboard", "created_at")
-    list_select_related = ("leaderboard",)
-    ordering = ("-pk",)
-    search_fields = ("sha256__startswith", "commit__startswith")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[TaskRevision]:
-        return super().get_queryset(request).defer("definition_json")

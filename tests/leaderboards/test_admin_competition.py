@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from leaderboards.models import AcceptanceSwitch, AuditEvent, Invite, RateLimit, Run
+from leaderboards.actions import add_revision
+from leaderboards.models import (
+    AcceptanceSwitch,
+    AuditEvent,
+    Invite,
+    RateLimit,
+    Run,
+    TaskRevision,
+)
+from leaderboards.task_definition import SUBMISSION_MARK
 from runners.gpu.contract import Mode
-from tests.conftest import make_person
+from tests.conftest import make_definition, make_person
 from tests.leaderboards.conftest import a_stage
 from tests.profiling.pages import page_of, text_of
 
@@ -111,6 +120,35 @@ def test_runs_are_listed_without_what_they_printed_and_shown_with_it(
     assert f"/{stage.pk}/change/" in page
     assert not any('"compilation"' in query["sql"] for query in asked.captured_queries)
     assert "MARK" in text_of(site, page_of(Run, of=stage.pk))
+
+
+@pytest.fixture
+def revised(rowsum):
+    """rowsum with a second revision: another evaluator and another benchmark."""
+    definition = make_definition(
+        files={"submission.py": SUBMISSION_MARK, "eval.py": "print('<b>better</b>')\n"},
+        benchmarks=({"size": 256, "seed": 2}, {"size": 999, "seed": 3}),
+    )
+    add_revision(rowsum, definition, repository="", commit="", directory="", actor=None)
+    return rowsum
+
+
+def test_two_revisions_are_compared_line_by_line(site, revised):
+    old, new = revised.revisions.order_by("pk")
+    wanted = [
+        "-print(&#x27;evaluator&#x27;)",
+        "+print(&#x27;&lt;b&gt;better&lt;/b&gt;&#x27;)",
+        "-benchmarks[2]: {&quot;size&quot;: 1024, &quot;seed&quot;: 4}",
+        "+benchmarks[1]: {&quot;size&quot;: 999, &quot;seed&quot;: 3}",
+    ]
+
+    compared = act(site, TaskRevision, "compare", new, old)
+    own_page = text_of(site, page_of(TaskRevision, of=new.pk))
+
+    for page in (compared, own_page):
+        assert [line for line in wanted if line not in page] == []
+    assert "the first" in text_of(site, page_of(TaskRevision, of=old.pk))
+    assert "Select two revisions" in act(site, TaskRevision, "compare", old)
 
 
 def test_an_operator_without_permission_changes_nothing(client, closed, rowsum):
