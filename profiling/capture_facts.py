@@ -6,7 +6,7 @@ read from the report alone (architecture.md, Provenance).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -16,10 +16,12 @@ from typing import Any
 from django.utils import timezone
 
 from profiling.models import Capture, CaptureDetails, ProfileRequest
-from profiling.reports.archives import ArchiveError, unpack_report
+from profiling.reports.archives import DETAILS_CSV, DETAILS_TEXT, ArchiveError, unpack_report
 from profiling.reports.details import ReportDetails, pack
+from profiling.reports.details_check import check_details, decoded
 from profiling.reports.facts import Problem, ReportFacts
 from profiling.reports.reader import read_report
+from profiling.reports.text import storable
 from profiling.reports.verdict import Asked, Code, Judgement, Verdict, judge
 from runners.gpu import wire
 from runners.gpu.contract import Failure, FailureKind, Note, NoteKind, RunRecord, case_line
@@ -39,6 +41,8 @@ _NO_REPORT = Failure(
     kind=FailureKind.GPU_SIDE_CRASHED,
     message=f"The GPU side sent neither a report nor a reason for its absence. {OURS}",
 )
+# Kinds of notes that change no verdict.
+DETAILS_MADE_HERE, DETAILS_DIFFER = "details_made_here", "details_differ"
 # These are told by the capture's failure already.
 _OF_THE_STATUS = frozenset(
     {Code.REPORT_EMPTY, Code.REPORT_UNREADABLE, Code.REPORT_MISSING, Code.RUN_FAILED}
@@ -80,10 +84,11 @@ def judge_capture(
         )
     facts: ReportFacts | None = None
     problem: Failure | None = _NO_REPORT
+    told: list[dict[str, str]] = []
     if record.capture is not None:
         packed = folder / f"{index}.zip"
         envelope.extract(record.capture.archive, packed)
-        facts, problem = read_archive(packed)
+        facts, problem, told = read_archive(packed)
     failure = record.failure or problem
     judged = judge(
         facts,
@@ -99,7 +104,7 @@ def judge_capture(
             "spec": case_line(request.revision.definition.benchmarks[index]),
             **_outcome_columns(record, failure, job),
             **_report_columns(facts or ReportFacts()),
-            **_verdict_columns(judged, wire.encode(record.notes)),
+            **_verdict_columns(judged, [*wire.encode(record.notes), *told]),
         },
         details=facts.details if facts else None,
     )
@@ -111,7 +116,7 @@ def reread_capture(capture: Capture, packed: Path) -> CaptureFacts:
     What the GPU side said stays; a failure of the report alone is decided anew. `columns` are only
     those that a report decides. Raises OSError only.
     """
-    facts, problem = read_archive(packed)
+    facts, problem, told = read_archive(packed)
     ours = capture.failure_kind in _OF_THE_REPORT
     kept = [note for note in capture.notes if note["kind"] in list(NoteKind)]
     judged = judge(
@@ -120,7 +125,7 @@ def reread_capture(capture: Capture, packed: Path) -> CaptureFacts:
         notes=tuple(Note(kind=NoteKind(note["kind"]), message=note["message"]) for note in kept),
         run_failed=bool(capture.failure_kind) and not ours,
     )
-    columns = {**_report_columns(facts), **_verdict_columns(judged, kept)}
+    columns = {**_report_columns(facts), **_verdict_columns(judged, [*kept, *told])}
     if ours or not capture.failure_kind:
         columns |= _failure_columns(problem)
     return CaptureFacts(
@@ -167,19 +172,40 @@ def asked_for(request: ProfileRequest, used: str) -> Asked:
     )
 
 
-def read_archive(packed: Path) -> tuple[ReportFacts, Failure | None]:
-    """What the report inside says, and why it is no success; removes the archive."""
+def read_archive(packed: Path) -> tuple[ReportFacts, Failure | None, list[dict[str, str]]]:
+    """What the report says, why it is no success, and notes on its exports; removes the archive."""
     report = packed.with_suffix(".ncu-rep")
+    notes: list[dict[str, str]] = []
     try:
-        unpack_report(packed, report)
+        exports = unpack_report(packed, report)
         facts = read_report(report)
+        if facts.details is not None:
+            notes = list(_export_notes(facts.details, exports))
     except ArchiveError as error:
         detail = f"what came back cannot be opened: {error}"
         facts = ReportFacts(problem=Problem.CUT, detail=detail)
     finally:
         packed.unlink(missing_ok=True)
         report.unlink(missing_ok=True)
-    return facts, _failure_of(facts)
+    return facts, _failure_of(facts), notes
+
+
+def _export_notes(details: ReportDetails, exports: dict[str, bytes]) -> Iterator[dict[str, str]]:
+    """Where our own exports stand in, and where the runner's says other values than the report."""
+    if missing := sorted({DETAILS_TEXT, DETAILS_CSV} - set(exports)):
+        said = f"Not exported by the profiler: {', '.join(missing)}. This service makes it instead."
+        yield {"kind": DETAILS_MADE_HERE, "message": said}
+    if DETAILS_CSV not in exports:
+        return
+    checked = check_details(details, decoded(exports[DETAILS_CSV]))
+    if checked.differing_count:
+        said = (
+            f"{DETAILS_CSV} has no rows."
+            if not checked.rows
+            else f"{DETAILS_CSV} differs from the report in {checked.differing_count} values: "
+            f"{'; '.join(checked.differing)}."
+        )
+        yield {"kind": DETAILS_DIFFER, "message": storable(said, MESSAGE_CHARS)}
 
 
 def _failure_of(facts: ReportFacts) -> Failure | None:

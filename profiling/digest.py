@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from profiling.evidence import ABOUT_DURATIONS
+from profiling.evidence import ABOUT_DURATIONS, told_settings
 from profiling.reports.csv_safe import row
 from profiling.reports.export import shown
 from profiling.reports.summary import NUMBERS, words
@@ -138,7 +138,7 @@ def _provenance(capture: dict[str, Any]) -> Iterator[str]:
     yield (
         f"- Nsight Compute {used['ncu_version'] or 'of unknown version'}, "
         f"{used['gpu'] or 'unknown GPU'}, driver {used['driver'] or 'unknown'}, "
-        f"CUDA {used['cuda'] or 'unknown'}; {_settings(used['settings'])}"
+        f"CUDA {used['cuda'] or 'unknown'}; {told_settings(used['settings'])}"
     )
     passes = [each["numbers"]["passes"] for each in report["launches"]]
     most = max((each for each in passes if each is not None), default=None)
@@ -149,15 +149,6 @@ def _provenance(capture: dict[str, Any]) -> Iterator[str]:
     if capture["archive"]:
         opens = f"; opens with {capture['opens_with']}" if capture["opens_with"] else ""
         yield f"- archive {capture['archive']['url']}, sha256 {capture['archive']['sha256']}{opens}"
-
-
-def _settings(told: dict[str, Any]) -> str:
-    if not told.get("told_by"):
-        return "clock control, cache control and replay mode are not told by the report"
-    return ", ".join(
-        f"{option.replace('_', ' ')} {told.get(option) or 'unknown'}"
-        for option in ("clock_control", "cache_control", "replay_mode")
-    )
 
 
 def _kernel_table(report: dict[str, Any]) -> Iterator[str]:

@@ -93,3 +93,17 @@ def opens_with(capture: Capture) -> str:
     """The viewer that opens the file (FR-23); an older one refuses it."""
     found = re.match(r"\d+\.\d+(?:\.\d+)?", capture.ncu_version)
     return f"Nsight Compute {found[0]} or newer" if found else ""
+
+
+def settings_words(capture: Capture) -> str:
+    """How it was captured, as the report knows it (FR-43)."""
+    return told_settings(capture.session.get("settings", {}))
+
+
+def told_settings(told: dict[str, Any]) -> str:
+    if not told.get("told_by"):
+        return "clock control, cache control and replay mode are not told by the report"
+    return ", ".join(
+        f"{option.replace('_', ' ')} {told.get(option) or 'unknown'}"
+        for option in ("clock_control", "cache_control", "replay_mode")
+    )

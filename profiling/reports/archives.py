@@ -29,14 +29,26 @@ class ArchiveError(ValueError):
     """The file is not an archive as the GPU side makes them; the message says what is wrong."""
 
 
-def unpack_report(archive: Path, target: Path) -> None:
-    """Write the report of a checked archive to the new file `target`, in pieces."""
+# Of an export that is compared with the report; what is longer is cut.
+MAX_EXPORT_BYTES = 2**25
+
+
+def unpack_report(archive: Path, target: Path) -> dict[str, bytes]:
+    """Write the report of a checked archive to the new file `target`, in pieces.
+
+    The exports beside it come back by name, the first `MAX_EXPORT_BYTES` of each.
+    """
     _check_directory(archive)
     try:
         with zipfile.ZipFile(archive) as opened:
             _check_entries(opened.infolist())
             with opened.open(REPORT) as report, target.open("xb") as out:
                 shutil.copyfileobj(report, out, 2**20)
+            return {
+                name: opened.open(name).read(MAX_EXPORT_BYTES)
+                for name in (DETAILS_TEXT, DETAILS_CSV)
+                if name in opened.namelist()
+            }
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ArchiveError(f"the archive is damaged: {type(error).__name__}") from error
 
