@@ -235,6 +235,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "kernelbot_site.negotiation.AlwaysJson",
     "EXCEPTION_HANDLER": "kernelbot_site.errors.exception_handler",
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a 405: nobody needs a view's description
     "UNAUTHENTICATED_USER": None,
     "STRICT_JSON": True,
     "COMPACT_JSON": True,

@@ -203,3 +203,14 @@ def test_a_revoked_code_opens_nothing_any_more(desk, admin, make_board, invite):
     assert [answer.json()["was_claimed"] for answer in revoked] == [True, False]
     assert closed.status_code == 403
     assert [answer.status_code for answer in again] == [400, 400]
+
+
+@pytest.mark.parametrize(
+    "path", ["/leaderboards", "/gpus/rowsum", "/runner_queue/B200", "/user/join"]
+)
+def test_other_methods_are_refused_in_words(desk, path):
+    with desk.client() as client:
+        answers = [client.request(method, path) for method in ("OPTIONS", "PATCH", "DELETE")]
+
+    assert [answer.status_code for answer in answers] == [405] * 3
+    assert all(isinstance(answer.json()["detail"], str) for answer in answers)
