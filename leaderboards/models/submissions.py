@@ -32,8 +32,10 @@ class SubmissionSource(models.Model):
 
     @classmethod
     def keep(cls, content: bytes) -> SubmissionSource:
-        """The row of this content, new or known."""
-        # Locked against a purge of this very content.
+        """The row of this content, new or known, in the caller's transaction.
+
+        It is locked against a purge of this very content.
+        """
         source, made = cls.objects.select_for_update(no_key=True).get_or_create(
             sha256=hashlib.sha256(content).hexdigest(),
             defaults={"content": content, "size": len(content)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import django
 
@@ -14,8 +15,8 @@ from leaderboards.models import ClientId, Leaderboard, TaskRevision, digest_clie
 from tests.conftest import make_definition, make_person  # noqa: E402
 
 
-def make_board(name, **fields):
-    defaults = {
+def make_board(name: str, **fields: Any) -> None:
+    defaults: dict[str, Any] = {
         "gpu_types": ["B200", "H100", "L4x4", "MI300"],
         "deadline": timezone.now() + timedelta(days=30),
     }
