@@ -23,6 +23,7 @@ urlpatterns = [
     path("ready", ready),
     path("", include("leaderboards.identity.urls")),
     path("", include("leaderboards.api.urls")),
+    path("", include("profiling.pages.urls")),
     path("", include("profiling.api.urls")),
     # Last: it takes any three segments.
     path("", include("profiling.api.catch_all")),

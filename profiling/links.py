@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,6 +59,14 @@ def read_link(token: str) -> Link:
     if link.until < time.time():
         raise BadLink("this link has expired")
     return link
+
+
+def find_link(text: str) -> Link:
+    """The link in a pasted address, or the token alone. Raises BadLink."""
+    found = re.search(PATTERN, text)
+    if found is None:
+        raise BadLink("this is not the address of a profile's page")
+    return read_link(found[0])
 
 
 def page_url(request: ProfileRequest) -> str:

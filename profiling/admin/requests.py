@@ -9,10 +9,12 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import ActionLocation
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html_join
 
 from leaderboards.admin.people import people_called
@@ -20,11 +22,14 @@ from leaderboards.api.context import request_context
 from leaderboards.audit import RequestContext
 from leaderboards.models import AuditEvent, PopcornUser
 from profiling import actions
+from profiling.admin.filters import DecisionFilter, MeasuredFilter, StatusFilter
+from profiling.admin.review import comparison_page, named_request, review_page
 from profiling.admin.shown import captures_shown, json_shown, origin_shown
 from profiling.models import ProfileRequest
+from profiling.pages.page import SHOWN_WITH
+from profiling.pages.places import with_query
 from runners.admin.base import GpuFilter, ShownAdmin, link
 from runners.exceptions import ServiceError
-from runners.states import JobStatus
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 ROWS_AT_ONCE = 200
@@ -32,38 +37,6 @@ TRAIL_SHOWN = 200
 CANCEL_REASON = "cancelled by an operator"
 _EVERYWHERE = [ActionLocation.CHANGE_LIST, ActionLocation.CHANGE_FORM]
 Do = Callable[[ProfileRequest, PopcornUser, RequestContext], str]
-
-
-class StatusFilter(admin.SimpleListFilter):
-    """Of the job; `refused` has none."""
-
-    title = "status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("refused", "Refused"), *((s.value, s.label) for s in JobStatus)]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[ProfileRequest]
-    ) -> QuerySet[ProfileRequest]:
-        if self.value() == "refused":
-            return queryset.filter(job__isnull=True)
-        return queryset.filter(job__status=self.value()) if self.value() else queryset
-
-
-class MeasuredFilter(admin.SimpleListFilter):
-    title = "measured"
-    parameter_name = "measured"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "On a GPU"), ("no", "Recorded or synthetic")]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[ProfileRequest]
-    ) -> QuerySet[ProfileRequest]:
-        if self.value() == "yes":
-            return queryset.filter(result_origin="")
-        return queryset.exclude(result_origin="") if self.value() == "no" else queryset
 
 
 @admin.register(ProfileRequest)
@@ -75,6 +48,7 @@ class ProfileRequestAdmin(ShownAdmin):
         "user",
         "shown_status",
         "verdict",
+        "shown_review",
         "shown_origin",
         "origin",
         "rerun_of_id",
@@ -83,6 +57,7 @@ class ProfileRequestAdmin(ShownAdmin):
     list_filter = (
         StatusFilter,
         "verdict",
+        DecisionFilter,
         MeasuredFilter,
         GpuFilter,
         "origin",
@@ -90,18 +65,19 @@ class ProfileRequestAdmin(ShownAdmin):
         "created_at",
     )
     ordering = ("-created_at",)
+    change_form_template = "profiling/admin/request_form.html"
     search_fields = ("pk",)
     search_help_text = (
         "the id of a request or job, a person's name or id, or the SHA-256 of a source"
     )
-    actions = ("cancel_selected", "rerun_selected")
+    actions = ("cancel_selected", "rerun_selected", "compare_selected")
     fieldsets = (
         (
             None,
             {
                 "fields": (
                     ("id", "created_at", "user"),
-                    ("shown_status", "verdict", "shown_origin"),
+                    ("shown_status", "verdict", "review_decision", "shown_origin"),
                     ("rerun_of", "shown_reruns", "deleted_at"),
                 )
             },
@@ -152,6 +128,36 @@ class ProfileRequestAdmin(ShownAdmin):
             return queryset.filter(user__in=people_called(term)), False
         return queryset.filter(Q(pk=key) | Q(job=key)), False
 
+    # --- The page of one request (pages/page.py) ---
+    def get_urls(self) -> list[URLPattern]:
+        pages = {"review": self.review_view, "compare": self.compare_view}
+        routes = [
+            path(
+                f"<uuid:pk>/{name}/",
+                self.admin_site.admin_view(view),
+                name=f"profiling_profilerequest_{name}",
+            )
+            for name, view in pages.items()
+        ]
+        return [*routes, *super().get_urls()]
+
+    def review_view(self, http: HttpRequest, pk: UUID) -> HttpResponse:
+        request = self._shown(http, pk)
+        return review_page(http, request, may_act=self.has_operate_permission(http))
+
+    def compare_view(self, http: HttpRequest, pk: UUID) -> HttpResponse:
+        request, other = self._shown(http, pk), named_request(http.GET.get("with", ""))
+        if other is None:
+            self.message_user(http, "There is no such request.", messages.WARNING)
+            return redirect("admin:profiling_profilerequest_review", pk)
+        return comparison_page(http, request, other)
+
+    def _shown(self, http: HttpRequest, pk: UUID) -> ProfileRequest:
+        if not self.has_view_permission(http):
+            raise PermissionDenied
+        shown = ProfileRequest.objects.select_related(*SHOWN_WITH)
+        return get_object_or_404(shown.defer("revision__definition_json", "system"), pk=pk)
+
     # --- Actions: each row by the function that the API calls, each refusal told ---
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("profiling.change_profilerequest")
@@ -180,6 +186,19 @@ class ProfileRequestAdmin(ShownAdmin):
 
         self._each(http, queryset, rerun)
 
+    @admin.action(description="Compare the two selected requests")
+    def compare_selected(
+        self, http: HttpRequest, queryset: QuerySet[ProfileRequest]
+    ) -> HttpResponse | None:
+        """The older one is the base."""
+        selected = list(queryset.order_by("created_at")[:3])
+        if len(selected) != 2:
+            self.message_user(http, "Select two requests to compare.", messages.WARNING)
+            return None
+        base, other = selected
+        place = reverse("admin:profiling_profilerequest_compare", args=[base.pk])
+        return redirect(with_query(place, **{"with": other.pk}))
+
     def _each(self, http: HttpRequest, queryset: QuerySet[ProfileRequest], do: Do) -> None:
         assert isinstance(http.user, PopcornUser)
         selected = list(queryset[: ROWS_AT_ONCE + 1])
@@ -199,6 +218,11 @@ class ProfileRequestAdmin(ShownAdmin):
     @admin.display(description="status")
     def shown_status(self, request: ProfileRequest) -> str:
         return request.status
+
+    @admin.display(description="review")
+    def shown_review(self, request: ProfileRequest) -> str:
+        page = reverse("admin:profiling_profilerequest_review", args=[request.pk])
+        return link(page, request.review_decision or "look")
 
     @admin.display(description="not measured")
     def shown_origin(self, request: ProfileRequest) -> str:

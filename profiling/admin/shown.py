@@ -43,7 +43,7 @@ def origin_shown(request: ProfileRequest) -> str:
     if not request.result_origin:
         return ""
     return format_html(
-        '<strong style="color: var(--error-fg)">{}: not measured on a GPU for this request</strong>',
+        "<strong>{}: not measured on a GPU for this request</strong>",
         request.result_origin,
     )
 
