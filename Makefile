@@ -38,10 +38,11 @@ serve: .venv/base.done  ## run the service on this machine until Ctrl-C
 test: .venv/dev.done  ## all tests that need no service
 	$(PYTEST) -n 2 --dist loadgroup
 
-test-services: .venv/dev.done  ## the tests against PostgreSQL; needs TEST_DATABASE_URL
+test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; needs TEST_DATABASE_URL
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
-	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -m services
-	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) tests/runners tests/leaderboards tests/profiling
+	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -m "services or browser"
+	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 2 --dist loadgroup \
+		tests/runners tests/contract tests/leaderboards tests/profiling
 
 check: .venv/dev.done  ## lint, format, types, import contracts, deployment and migrations
 	$(BIN)/ruff check .
