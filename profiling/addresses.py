@@ -20,17 +20,24 @@ def _absolute(name: str, *args: object) -> str:
 
 
 def request_urls(request: ProfileRequest) -> dict[str, str]:
-    """`self`, `stream`, `cancel` and `rerun` of an accepted request."""
+    """`self`, `stream`, `cancel`, `rerun` and `summary` of an accepted request."""
     return {
         "self": _absolute("profile-request", request.pk),
         "stream": _absolute("profile-request-stream", request.pk),
         "cancel": _absolute("profile-request-cancel", request.pk),
         "rerun": _absolute("profile-request-rerun", request.pk),
+        "summary": _absolute("request-summary-json", request.pk),
     }
 
 
 def archive_url(capture: Capture) -> str:
     return _absolute("capture-archive", capture.request_id, capture.benchmark_index)
+
+
+def summary_urls(capture: Capture) -> dict[str, str]:
+    """Its summary by form: json, md and csv."""
+    place = (capture.request_id, capture.benchmark_index)
+    return {form: _absolute(f"capture-summary-{form}", *place) for form in ("json", "md", "csv")}
 
 
 def file_urls(capture: Capture) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
 import zipfile
 from collections.abc import AsyncIterator
 from typing import IO, Any
@@ -13,11 +15,14 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
 
 from profiling.addresses import ARCHIVE_FILES, file_name
+from profiling.evidence import details_of
 from profiling.models import Capture, ProfileRequest
+from profiling.reports.export import details_csv, details_text
 from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact
 from runners.models import Artifact
 
 PIECE_BYTES = 256 * 2**10
+_MADE = {"details.txt": details_text, "details.csv": details_csv}
 _TYPES = {"details.txt": "text/plain; charset=utf-8", "details.csv": "text/csv; charset=utf-8"}
 
 
@@ -38,7 +43,10 @@ def send_archive(
 def send_file(
     http: HttpRequest, request: ProfileRequest, capture: Capture, artifact: Artifact, which: str
 ) -> HttpResponseBase:
-    """One of `ARCHIVE_FILES`, unpacked. Raises as `send_archive`, and ArtifactGone without it."""
+    """One of `ARCHIVE_FILES`, unpacked. Raises as `send_archive`, and ArtifactGone without it.
+
+    A details export that the archive lacks is made from what was kept of the report.
+    """
     stored = open_artifact(artifact)
     try:
         archive = zipfile.ZipFile(stored)
@@ -46,6 +54,8 @@ def send_file(
         opened = archive.open(entry)
     except KeyError as error:
         stored.close()
+        if made := _made_here(capture, which):
+            return _send_made(http, request, capture, which, made)
         raise ArtifactGone(f"this capture has no {ARCHIVE_FILES[which]}") from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
         stored.close()
@@ -58,6 +68,27 @@ def send_file(
         etag=f'"{artifact.sha256}-{which}"',
         content_type=_TYPES.get(which, "application/octet-stream"),
     )
+
+
+def _made_here(capture: Capture, which: str) -> bytes:
+    make = _MADE.get(which)
+    details = details_of(capture) if make else None
+    return "".join(make(details)).encode() if make and details else b""
+
+
+def _send_made(
+    http: HttpRequest, request: ProfileRequest, capture: Capture, which: str, made: bytes
+) -> HttpResponseBase:
+    response = _send(
+        http,
+        _Pieces(io.BytesIO(made)),
+        name=file_name(request, capture, f".{which}"),
+        size=len(made),
+        etag=f'"{hashlib.sha256(made).hexdigest()}"',
+        content_type=_TYPES[which],
+    )
+    response.headers["X-Details-Made-By"] = "service"  # and not by the profiler
+    return response
 
 
 class _Pieces:

@@ -14,7 +14,16 @@ from profiling.reports.child import LAUNCHES_KEPT
 from runners.admin.base import ShownAdmin
 from runners.gpu.contract import FailureKind
 
-_LARGE = ("kernels", "unavailable_counters", "run", "compilation", "extract", "notes")
+_LARGE = (
+    "kernels",
+    "unavailable_counters",
+    "run",
+    "compilation",
+    "extract",
+    "notes",
+    "session",
+    "verdict_reasons",
+)
 
 
 class FailureFilter(admin.SimpleListFilter):
@@ -37,6 +46,7 @@ class CaptureAdmin(ShownAdmin):
         "spec",
         "status",
         "failure_kind",
+        "verdict",
         "passed",
         "launch_count",
         "gpu_name",
@@ -44,7 +54,7 @@ class CaptureAdmin(ShownAdmin):
         "shown_origin",
         "finished_at",
     )
-    list_filter = ("status", FailureFilter, "passed")
+    list_filter = ("status", "verdict", FailureFilter, "passed")
     ordering = ("-pk",)
     search_fields = ("request__pk__exact",)
     search_help_text = "the id of a request"

@@ -10,7 +10,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from leaderboards.preparation import find_leaderboard
-from profiling.addresses import archive_url, file_urls, request_urls
+from profiling.addresses import archive_url, file_urls, request_urls, summary_urls
 from profiling.models import Capture, ProfileRequest
 from profiling.streaming.news import JobNews
 from runners.exceptions import ServiceError
@@ -79,6 +79,7 @@ class CaptureSerializer(serializers.ModelSerializer[Capture]):
 
     archive = serializers.SerializerMethodField()
     files = serializers.SerializerMethodField()
+    summary = serializers.SerializerMethodField()
 
     class Meta:
         model = Capture
@@ -89,6 +90,8 @@ class CaptureSerializer(serializers.ModelSerializer[Capture]):
             "failure_kind",
             "failure_fault",
             "failure_message",
+            "verdict",
+            "verdict_reasons",
             "notes",
             "passed",
             "started_at",
@@ -101,8 +104,10 @@ class CaptureSerializer(serializers.ModelSerializer[Capture]):
             "replay_passes",
             "kernels",
             "unavailable_counters",
+            "session",
             "archive",
             "files",
+            "summary",
         )
 
     def get_archive(self, capture: Capture) -> dict[str, Any] | None:
@@ -113,6 +118,9 @@ class CaptureSerializer(serializers.ModelSerializer[Capture]):
 
     def get_files(self, capture: Capture) -> dict[str, str]:
         return file_urls(capture) if capture.artifact is not None else {}
+
+    def get_summary(self, capture: Capture) -> dict[str, str]:
+        return summary_urls(capture)
 
 
 class RequestSummarySerializer(serializers.ModelSerializer[ProfileRequest]):

@@ -6,6 +6,7 @@ from django.urls import path
 
 from leaderboards.api import converters  # noqa: F401  registers <name:…>
 from profiling.api.brev import BrevJobViewSet, BrevProfileViewSet
+from profiling.api.evidence import EvidenceViewSet
 from profiling.api.submissions import AdminSubmissionViewSet, SubmissionViewSet
 from profiling.api.views import ProfileRequestViewSet, ProfileViewSet
 
@@ -48,6 +49,24 @@ urlpatterns = [
         f"{_capture}archive/",
         ProfileRequestViewSet.as_view({"get": "archive"}),
         name="capture-archive",
+    ),
+    path(
+        "api/captures/compare",
+        EvidenceViewSet.as_view({"get": "compare"}),
+        name="captures-compare",
+    ),
+    *(
+        path(
+            f"{place}summary.{form}",
+            EvidenceViewSet.as_view({"get": action}),
+            {"form": form},
+            name=f"{name}-{form}",
+        )
+        for place, action, name in (
+            (_request, "summary", "request-summary"),
+            (_capture, "capture_summary", "capture-summary"),
+        )
+        for form in ("json", "md", "csv")
     ),
     path(
         f"{_capture}<str:name>",

@@ -11,7 +11,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework import viewsets
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -109,11 +109,21 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
         return found
 
     def list(self, request: Request) -> Response:
-        page = self.paginate_queryset(self.get_queryset())
+        page = self.paginate_queryset(self._filtered(request))
         assert page is not None
         news = read_news([each.job_id for each in page if each.job_id])
         rows = RequestSummarySerializer(page, many=True, context={"news": news}).data
         return self.get_paginated_response(rows)
+
+    def _filtered(self, request: Request) -> QuerySet[ProfileRequest]:
+        """By `verdict`, where one is given."""
+        verdict = request.query_params.get("verdict")
+        if verdict is None:
+            return self.get_queryset()
+        if verdict not in ProfileRequest.Verdict.values:
+            wanted = ", ".join(ProfileRequest.Verdict.values)
+            raise ValidationError({"verdict": f"one of {wanted} is wanted"})
+        return self.get_queryset().filter(verdict=verdict)
 
     def retrieve(self, request: Request, pk: UUID) -> Response:
         found = self._find(self.get_queryset().prefetch_related("captures__artifact"))
