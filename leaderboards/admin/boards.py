@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 
 from leaderboards.actions import change_leaderboard
-from leaderboards.api.context import request_context
-from leaderboards.models import Leaderboard, PopcornUser
+from leaderboards.admin.people import by_operator
+from leaderboards.boards import delete_leaderboard
+from leaderboards.models import Leaderboard, Submission
 from runners.admin.base import ShownAdmin
 
 
@@ -41,6 +43,30 @@ class LeaderboardAdmin(ShownAdmin):
         "deleted_at",
     )
     list_select_related = False
+    actions = ("delete_boards",)
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("leaderboards.delete_leaderboard")
+
+    @admin.action(description="Delete the selected leaderboards", permissions=["remove"])
+    def delete_boards(self, request: HttpRequest, queryset: QuerySet[Leaderboard]) -> Any:
+        """Asks first, since it cannot be taken back: the submissions go with them."""
+        boards = list(queryset.filter(deleted_at=None))
+        if "confirmed" in request.POST:
+            for board in boards:
+                delete_leaderboard(board, force=True, **by_operator(request))
+            messages.success(request, f"Deleted: {', '.join(board.name for board in boards)}")
+            return None
+        standing = Submission.objects.filter(leaderboard__in=boards, deleted_at=None)
+        facts = {
+            **admin.site.each_context(request),
+            "title": "Delete leaderboards",
+            "opts": self.opts,
+            "boards": boards,
+            "submissions": standing.count(),
+            "action_name": "delete_boards",
+        }
+        return TemplateResponse(request, "leaderboards/admin/delete_boards.html", facts)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
@@ -50,10 +76,8 @@ class LeaderboardAdmin(ShownAdmin):
         return found.defer("current_revision__definition_json")
 
     def save_model(self, request: HttpRequest, obj: Leaderboard, form: Any, change: bool) -> None:
-        assert isinstance(request.user, PopcornUser)
         change_leaderboard(
             Leaderboard.objects.get(pk=obj.pk),
-            actor=request.user,
-            context=request_context(request),
             changes={name: form.cleaned_data[name] for name in form.changed_data},
+            **by_operator(request),
         )

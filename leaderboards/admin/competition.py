@@ -9,9 +9,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from leaderboards.admin.people import people_called
-from leaderboards.api.context import request_context
-from leaderboards.audit import By
+from leaderboards.admin.people import by_operator, people_called
 from leaderboards.invites import CODES_AT_ONCE, create_invites, revoke_invite
 from leaderboards.limits import remove_rate_limit, set_rate_limit, switch_acceptance
 from leaderboards.models import (
@@ -19,17 +17,10 @@ from leaderboards.models import (
     Invite,
     Leaderboard,
     ModeCategory,
-    PopcornUser,
     RateLimit,
 )
 from runners.admin.base import ShownAdmin
 from runners.exceptions import ServiceError
-
-
-def by_operator(request: HttpRequest) -> By:
-    assert isinstance(request.user, PopcornUser)
-    return By(actor=request.user, context=request_context(request))
-
 
 if TYPE_CHECKING:  # generic in the stubs alone
     _InviteForm = forms.ModelForm[Invite]

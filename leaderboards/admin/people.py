@@ -14,6 +14,7 @@ from django.urls import URLPattern, path
 from leaderboards import audit
 from leaderboards.admin.access import access_page
 from leaderboards.api.context import request_context
+from leaderboards.audit import By
 from leaderboards.models import ClientId, Identity, PopcornUser
 from leaderboards.verbs import Verb
 from runners.admin.base import BoundedPaginator, ShownInline
@@ -22,6 +23,12 @@ if TYPE_CHECKING:  # generic in the stubs alone
     _UserAdmin = UserAdmin[PopcornUser]
 else:
     _UserAdmin = UserAdmin
+
+
+def by_operator(request: HttpRequest) -> By:
+    """Who does what this request asks for, as the arguments of an action."""
+    assert isinstance(request.user, PopcornUser)
+    return By(actor=request.user, context=request_context(request))
 
 
 def people_called(term: str) -> list[int]:

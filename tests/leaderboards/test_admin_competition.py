@@ -10,6 +10,7 @@ from leaderboards.models import (
     AcceptanceSwitch,
     AuditEvent,
     Invite,
+    Leaderboard,
     RateLimit,
     Run,
     TaskRevision,
@@ -149,6 +150,26 @@ def test_two_revisions_are_compared_line_by_line(site, revised):
         assert [line for line in wanted if line not in page] == []
     assert "the first" in text_of(site, page_of(TaskRevision, of=old.pk))
     assert "Select two revisions" in act(site, TaskRevision, "compare", old)
+
+
+def test_leaderboards_are_deleted_after_a_question(site, send, olga, rowsum, closed):
+    queued = send(Mode.TEST)
+
+    asked = act(site, Leaderboard, "delete_boards", rowsum, closed)
+    assert "1 submission" in asked
+    assert Leaderboard.objects.existing().count() == 2
+
+    form = {
+        "action": "delete_boards",
+        "_selected_action": [rowsum.pk, closed.pk],
+        "confirmed": "yes",
+    }
+    site.post(page_of(Leaderboard), form)
+
+    assert not Leaderboard.objects.existing().exists()
+    queued.job.refresh_from_db()
+    assert queued.job.status == "cancelled"
+    assert AuditEvent.objects.filter(verb="leaderboard.deleted", actor=olga).count() == 2
 
 
 def test_an_operator_without_permission_changes_nothing(client, closed, rowsum):
