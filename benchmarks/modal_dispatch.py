@@ -101,18 +101,13 @@ def many_in_flight(bench: Bench, count: int, seconds: float) -> None:
     before = bench.resident("dispatcher")
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: bench.submit(), range(count)))
-    wait_for(lambda: bench.statuses("running") == count, 300)
+    wait_for(lambda: bench.statuses("running") >= count, 300)
     time.sleep(30)  # the starts are behind it, all long polls have come round
     began = bench.cpu_s("dispatcher")
     time.sleep(seconds)
     used = (bench.cpu_s("dispatcher") - began) / seconds
     print(f"{count} in flight: {bench.resident('dispatcher'):.0f} MB ({before:.0f} MB before)")
     print(f"{count} in flight: {used:.1%} of one core while waiting, over {seconds:g} s")
-    with bench.client() as client:
-        for row in bench.rows("select id from profiling_profilerequest"):
-            client.post(f"/api/profile-requests/{row['id']}/cancel/")
-    wait_for(lambda: bench.statuses("running") == 0, 300)
-    wait_for(lambda: bench.rows("select 1 from runners_job where stop_due") == [], 300)
 
 
 def starts(bench: Bench, count: int) -> None:

@@ -6,6 +6,7 @@ runtime; an S3 server; an `ncu` that obeys its flags. Only the dispatcher has Mo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import botocore.exceptions
 
 from tests.fake_modal.server import TOKEN, FakeModal
 from tests.modal.conftest import DEPLOYMENT
+from tests.modal.postgres import Postgres
 from tests.modal.test_deploy import deploy
 from tests.server.service import Service, free_port
 from tests.synthetic_reports import DEMO_LAUNCHES, details_csv, details_text, write_report
@@ -108,10 +111,16 @@ def slow_ncu(tools: Path, seconds: float) -> None:
 
 
 class Stack(Service):
-    """Everything; `close` ends all of it. Leaderboard rowsum_cpu on the L4, alice's CLI id."""
+    """Everything; `close` ends all of it. Leaderboard rowsum_cpu on the L4, alice's CLI id.
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    The database is a file unless a `postgres` is given.
+    """
+
+    def __init__(self, folder: Path, postgres: Postgres | None = None, **settings: object) -> None:
         folder.mkdir()
+        self.postgres = postgres
+        if postgres is not None:
+            settings["DATABASE_URL"] = postgres.url
         self.tools = make_tools(folder / "tools")
         path = f"{self.tools}:{os.environ['PATH']}"
         self.modal = FakeModal(folder / "modal", container_path=path)
@@ -147,6 +156,11 @@ class Stack(Service):
         self.cli_id = made.partition("cli_id: ")[2].strip()
         return self
 
+    def rows(self, sql: str, *values: object) -> list[dict[str, Any]]:
+        if self.postgres is None:
+            return super().rows(sql, *values)
+        return self.postgres.rows(sql.replace("?", "%s"), *values)
+
     def manage(self, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
@@ -164,9 +178,26 @@ class Stack(Service):
         self.start_dispatcher()
         return self
 
+    @contextlib.contextmanager
+    def another_dispatcher_while_the_first_is_frozen(self) -> Iterator[None]:
+        """The first one goes on afterwards, and the other has ended."""
+        first = self._processes.pop("dispatcher")
+        first.send_signal(signal.SIGSTOP)
+        try:
+            self.start_dispatcher()
+            yield
+        finally:
+            first.send_signal(signal.SIGCONT)
+            time.sleep(1)
+            self.stop("dispatcher")
+            self._processes["dispatcher"] = first
+
     def close(self) -> None:
-        self.s3.thaw()
-        self.modal.thaw()
+        for part in (self.s3, self.modal, self.postgres):
+            if part is not None:
+                part.thaw()
         self.stop_all()
         self.modal.close()
         self.s3.kill()
+        if self.postgres is not None:
+            self.postgres.close()

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.modal.postgres import Postgres
 from tests.modal.stack import Stack, slow_ncu
 from tests.server.popcorn import form
 from tests.server.service import wait_for
@@ -22,7 +23,7 @@ SUBMISSION = b"def custom_kernel(rows):\n    return [sum(row) for row in rows]\n
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    made = Stack(tmp_path_factory.mktemp("faults") / "stack")
+    made = Stack(tmp_path_factory.mktemp("faults") / "stack", Postgres())
     try:
         made.prepare().start_web()
         yield made
@@ -56,7 +57,7 @@ def job_of(stack: Stack, request_id: str) -> dict:
     (job,) = stack.rows(
         "select j.* from runners_job j join profiling_profilerequest r on r.job_id = j.id"
         " where r.id = ?",
-        request_id.replace("-", ""),
+        request_id,
     )
     return job
 
@@ -203,6 +204,66 @@ def test_s3_away_in_the_middle_of_an_upload_costs_no_capture(stack):
     assert job_of(stack, request)["status"] == "collecting"
 
     stack.s3.start()
+
+    end_well(stack, request)
+    assert len(calls_of(stack, began)) == 1
+
+
+def test_a_database_killed_while_a_job_runs_comes_back_to_its_result(stack):
+    slow_ncu(stack.tools, 4)
+    began = time.time()
+    request = submit(stack)
+    until_running_in_its_container(stack, request)
+
+    stack.postgres.kill()
+    time.sleep(6)
+    stack.postgres.start()
+
+    end_well(stack, request)
+    assert len(calls_of(stack, began)) == 1
+
+
+def test_a_database_frozen_while_a_job_runs_is_waited_for(stack):
+    slow_ncu(stack.tools, 3)
+    began = time.time()
+    request = submit(stack)
+    until_running_in_its_container(stack, request)
+
+    stack.postgres.freeze()
+    time.sleep(8)
+    stack.postgres.thaw()
+
+    end_well(stack, request)
+    assert len(calls_of(stack, began)) == 1
+
+
+def test_a_database_killed_between_send_and_save_leaves_one_run_at_most(stack):
+    began = time.time()
+    stack.modal.fault("FunctionMap", after=True, delay_s=3)
+    request = submit(stack)
+    stack.modal.wait_for(lambda state: any(c["enqueued_at"] >= began for c in state["calls"]))
+
+    stack.postgres.kill()
+    time.sleep(5)
+    stack.postgres.start()
+
+    job = until(stack, request, "succeeded", "failed")
+    assert job["status"] == "succeeded", stack.log("dispatcher")
+    collected = [c for c in calls_of(stack, began) if c["id"] == job["external_id"]]
+    others = [c for c in calls_of(stack, began) if c["id"] != job["external_id"]]
+    assert len(collected) == 1
+    assert all(call["cancelled"] for call in others)
+
+
+def test_a_dispatcher_that_was_frozen_finds_its_job_in_other_hands(stack):
+    slow_ncu(stack.tools, 6)
+    began = time.time()
+    request = submit(stack)
+    until_running_in_its_container(stack, request)
+
+    with stack.another_dispatcher_while_the_first_is_frozen():
+        end_well(stack, request)
+    time.sleep(2)
 
     end_well(stack, request)
     assert len(calls_of(stack, began)) == 1
