@@ -14,6 +14,8 @@ from leaderboards.models import Leaderboard, PopcornUser, Run
 from runners.gpu.contract import Mode
 from runners.registry import find_gpu
 
+PEOPLE_MAX = 2**31 - 1
+
 
 class RankedRun(NamedTuple):
     """A place in a ranking; `score` in seconds."""
@@ -71,17 +73,18 @@ def ranked_runs(board: Leaderboard, gpu: str, *, limit: int, offset: int = 0) ->
 
 def count_ranked(board: Leaderboard, gpu: str, user_id: str | None = None) -> int:
     """How many people are ranked; for one person, how many of their runs would be."""
+    qualifying = qualifying_runs(board, gpu)
     if user_id is None:
-        return Run.objects.filter(pk__in=_best_runs(board, gpu)).count()
+        return PopcornUser.objects.filter(Exists(qualifying.filter(user=OuterRef("pk")))).count()
     # No database could be asked for a NUL, which no id has.
-    return qualifying_runs(board, gpu).filter(user__user_id=user_id.replace("\0", "?")).count()
+    return qualifying.filter(user__user_id=user_id.replace("\0", "?")).count()
 
 
 def _best_runs(board: Leaderboard, gpu: str) -> QuerySet[PopcornUser, int | None]:
     best = qualifying_runs(board, gpu).filter(user=OuterRef("pk")).order_by("score", "pk")
-    return PopcornUser.objects.annotate(best=Subquery(best.values("pk")[:1])).values_list(
-        "best", flat=True
-    )
+    people = PopcornUser.objects.annotate(best=Subquery(best.values("pk")[:1]))
+    # The limit is none: without one, PostgreSQL looks for everybody's best twice.
+    return people.values_list("best", flat=True)[:PEOPLE_MAX]
 
 
 def find_gpu_of(board: Leaderboard, gpu_name: str) -> str:

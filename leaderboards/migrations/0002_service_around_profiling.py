@@ -201,7 +201,7 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(
                         condition=models.Q(("score__isnull", False), ("secret", False)),
-                        fields=["leaderboard", "gpu", "user", "score"],
+                        fields=["leaderboard", "gpu", "user", "score", "id"],
                         name="run_ranking",
                     ),
                     models.Index(fields=["submission", "secret"], name="run_of_submission"),

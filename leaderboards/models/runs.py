@@ -63,7 +63,7 @@ class Run(models.Model):
         indexes = [
             # Rankings: each person's best public score of a leaderboard on a GPU.
             models.Index(
-                fields=["leaderboard", "gpu", "user", "score"],
+                fields=["leaderboard", "gpu", "user", "score", "id"],
                 name="run_ranking",
                 condition=Q(secret=False, score__isnull=False),
             ),
