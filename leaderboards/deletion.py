@@ -26,14 +26,21 @@ from runners.transitions import move
 
 log = logging.getLogger(__name__)
 type JobFinder = Callable[[Submission], Iterable[Job]]
+type Forgetter = Callable[[Job], None]
 DELETED_REASON = "the submission was deleted"
 _CANCEL_TRIES = 5
 _finders: list[JobFinder] = []
+_forgetters: list[Forgetter] = []
 
 
 def register_jobs(find: JobFinder) -> None:
     """Further jobs of a submission, which the app above has given it; called in its `ready`."""
     _finders.append(find)
+
+
+def register_forgetting(forget: Forgetter) -> None:
+    """What the app above keeps of a job's files goes with them; called in its `ready`."""
+    _forgetters.append(forget)
 
 
 def jobs_of(submission: Submission) -> list[Job]:
@@ -117,4 +124,6 @@ def _purge_files(jobs: list[Job]) -> int:
                 files += 1
             except StorageUnavailable:
                 log.exception("%s stays until the next purge", artifact)
+        for forget in _forgetters:
+            forget(job)
     return files

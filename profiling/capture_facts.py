@@ -151,6 +151,11 @@ def keep_details(capture: Capture, details: ReportDetails | None) -> None:
     )
 
 
+def forget_details(job: Job) -> None:
+    """Of a deleted request: lines of its source stand among them."""
+    CaptureDetails.objects.filter(capture__request__job=job).delete()
+
+
 def request_verdict(captures: Sequence[tuple[bool, str]]) -> ProfileRequest.Verdict:
     """From whether each chosen benchmark failed, and the verdict of its report: the worst."""
     captured = [verdict for failed, verdict in captures if not failed]

@@ -16,6 +16,7 @@ class Verb(models.TextChoices):
     RERUN_ASKED = "profile.rerun_asked"
     REVIEWED = "profile.reviewed"
     REJECTED = "profile.rejected"
+    REREAD = "profile.reread"
     GPU_RESUMED = "gpu.resumed"
     # What became of it: one per move of the job.
     STARTING = "profile.starting"
