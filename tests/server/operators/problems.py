@@ -52,8 +52,11 @@ def zipped(files, *, top="reference-kernels-main/", comment=COMMIT):
 
 def write_files(folder, files):
     for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # An older test may have left a link here, and what it leads to must never be written.
+        place.unlink(missing_ok=True)
+        place.write_text(text)
 
 
 def git(folder, *arguments):

@@ -196,11 +196,19 @@ def test_an_entry_that_is_there_twice_is_refused(update, archives):
     assert update().json()["code"] == "bad_archive"
 
 
-def test_links_are_left_out_so_that_a_task_cannot_read_this_machine(update, archives):
+@pytest.fixture
+def secret(tmp_path):
+    """A file outside of every problem, of this test alone: nothing of the machine is linked to."""
+    (tmp_path / "secret.py").write_text("MARK-SECRET\n")
+    yield tmp_path / "secret.py"
+    assert (tmp_path / "secret.py").read_text() == "MARK-SECRET\n"
+
+
+def test_links_are_left_out_so_that_a_task_cannot_read_this_machine(update, archives, secret):
     top = "reference-kernels-main/problems"
     files = renamed("linked", **{"problems/rowsum_py/eval.py": None})
-    files |= link(f"{top}/rowsum_py/eval.py", "/etc/passwd")
-    files |= link(f"{top}/folder", "/etc")
+    files |= link(f"{top}/rowsum_py/eval.py", str(secret))
+    files |= link(f"{top}/folder", str(secret.parent))
     archives.serve(zipped(files))
 
     answer = update()
@@ -208,7 +216,7 @@ def test_links_are_left_out_so_that_a_task_cannot_read_this_machine(update, arch
     assert answer.json()["created"] == ["linked2"]
     ((error),) = answer.json()["errors"]
     assert "there is no such file" in error["error"]
-    assert "root:" not in answer.text
+    assert "MARK-SECRET" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -294,12 +302,12 @@ def test_a_branch_is_cloned_and_its_commit_recorded(update, git_repository, boar
     assert str(git_repository.parent) not in missing.json()["detail"].replace(address, "")
 
 
-def test_links_and_git_files_of_a_repository_are_not_read(update, git_repository):
+def test_links_and_git_files_of_a_repository_are_not_read(update, git_repository, secret):
     competition = COMPETITION.replace("rowsum_demo", "gitlink").replace("transpose_demo", "gitdir")
     stolen = TASK.replace("source: eval.py", "source: ../../.git/config")
     commit_files(git_repository, {"problems/demo.yaml": competition}, branch="links")
     (git_repository / "problems/rowsum_py/eval.py").unlink()
-    (git_repository / "problems/rowsum_py/eval.py").symlink_to("/etc/passwd")
+    (git_repository / "problems/rowsum_py/eval.py").symlink_to(secret)
     commit_files(git_repository, {"problems/transpose_py/task.yml": stolen}, branch="links")
 
     answer = update(repository=f"file://{git_repository}", branch="links")
@@ -308,6 +316,9 @@ def test_links_and_git_files_of_a_repository_are_not_read(update, git_repository
     told = {each["name"]: each["error"] for each in answer.json()["errors"]}
     assert "leads out of the checkout" in told["gitlink"]
     assert "belongs to git" in told["gitdir"]
+    assert "MARK-SECRET" not in answer.text
+    git(git_repository, "rm", "-q", "-f", "problems/rowsum_py/eval.py")
+    git(git_repository, "commit", "-q", "-m", "no link is left for others")
 
 
 def test_a_repository_that_is_too_large_is_refused_before_it_is_written(
