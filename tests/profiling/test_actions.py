@@ -4,8 +4,14 @@ import pytest
 from django.utils import timezone
 
 from leaderboards.audit import NO_REQUEST, RequestContext
-from leaderboards.exceptions import BenchmarkIndexOutOfRange, SubmissionRefused, UnknownLeaderboard
-from leaderboards.models import AuditEvent, Submission, SubmissionSource
+from leaderboards.deletion import delete_submission
+from leaderboards.exceptions import (
+    BenchmarkIndexOutOfRange,
+    HourlyLimitReached,
+    SubmissionRefused,
+    UnknownLeaderboard,
+)
+from leaderboards.models import AuditEvent, RateLimit, Submission, SubmissionSource
 from profiling import actions
 from profiling.actions import Refusal
 from profiling.exceptions import GpuPaused, NotCancellable, NotRerunnable
@@ -284,3 +290,32 @@ def test_a_paused_gpu_is_not_used_for_a_rerun_either(alice, olga, rowsum):
 
     with pytest.raises(GpuPaused):
         again(request, olga)
+
+
+# --- Deleting the submission of a profile ---
+
+
+def test_deleting_a_submission_hides_its_profiles_and_cancels_their_jobs(alice, rowsum):
+    request = submit(alice)
+    again = actions.rerun_request(request, actor=alice, origin=ADMIN)
+
+    delete_submission(request.submission, actor=alice)
+
+    assert not ProfileRequest.objects.visible_to(alice).exists()
+    for each in (request, again):
+        each.job.refresh_from_db()
+        assert each.job.status == JobStatus.CANCELLED
+    with pytest.raises(NotRerunnable):
+        actions.rerun_request(ProfileRequest.objects.get(pk=request.pk), actor=alice, origin=ADMIN)
+
+
+def test_a_profile_takes_a_place_of_the_tests_and_is_recorded_when_there_is_none(alice, rowsum):
+    RateLimit.objects.create(leaderboard=rowsum, mode_category="test", max_submissions_per_hour=1)
+    submit(alice)
+
+    with pytest.raises(HourlyLimitReached):
+        submit(alice)
+
+    refused = ProfileRequest.objects.get(refusal_status=429)
+    assert refused.refusal_code == "hourly_limit"
+    assert Submission.objects.count() == Job.objects.count() == 1

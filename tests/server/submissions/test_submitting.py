@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import uuid
+
 import httpx
 import pytest
 
 from tests.server.popcorn import SUBMISSION, Stream
+from tests.server.service import wait_for
 from tests.server.submissions.conftest import RIGHT, WRONG
 from tests.wire import assert_shape, example
 
@@ -240,3 +244,62 @@ def test_other_addresses_of_three_parts_are_nothing(service, method, path):
     if not path.startswith("/operators"):
         assert answer.status_code == 404
         assert isinstance(answer.json()["detail"], str)
+
+
+# --- Polls ---
+
+
+@pytest.mark.parametrize("path", ["/user/submissions/{}", "/user/submissions", "/jobs/{}"])
+def test_a_poll_waits_out_a_database_that_is_away_for_a_moment(make_service, path):
+    service = make_service()
+    service.start_web()
+    file = {"file": ("s.py", SUBMISSION, "")}
+    with service.client() as client:
+        if path.startswith("/jobs"):
+            sent = client.post("/profile", files=file, data={"leaderboard": "rowsum"})
+            number = sent.json()["job_id"]
+        else:
+            sent = client.post("/submission/rowsum/B200/test", files=file)
+            number = sent.json()["details"]["id"]
+        database = service.folder / "kernelbot.sqlite3"
+        away = database.rename(service.folder / "away")
+        database.mkdir()
+
+        def bring_back():
+            database.rmdir()
+            away.rename(database)
+
+        returning = threading.Timer(1.0, bring_back)
+        returning.start()
+        answer = client.get(path.format(number))
+        returning.join()
+
+    assert answer.status_code == 200, answer.text
+
+
+def test_polls_are_never_refused_for_their_number(make_service):
+    service = make_service(PROFILE_RATE="3/m")
+    service.start_web()
+    file = {"file": ("s.py", SUBMISSION, "")}
+    with service.client() as client:
+        sent = [client.post("/submission/rowsum/B200/test", files=file) for _ in range(4)]
+        assert [answer.status_code for answer in sent] == [202, 202, 202, 429]
+        number = sent[0].json()["details"]["id"]
+        polls = {client.get(f"/user/submissions/{number}").status_code for _ in range(50)}
+
+    assert polls == {200}
+
+
+def test_deleting_ends_what_runs_and_hides_it(service, upload):
+    service.plan(run_s=60)
+    number = upload("/submission/rowsum/B200/test", SUBMISSION).json()["details"]["id"]
+    with service.client() as client:
+        path = f"/user/submissions/{number}"
+        wait_for(lambda: client.get(path).json()["job"]["status"] == "running")
+        assert client.delete(path).json() == {"status": "ok", "submission_id": number}
+        assert client.get(path).status_code == 404
+    (row,) = service.rows(
+        "SELECT job_id FROM leaderboards_submissionjob WHERE submission_id = ?", number
+    )
+    job_id = uuid.UUID(row["job_id"])
+    wait_for(lambda: service.runner.calls("cancelled", job_id))
