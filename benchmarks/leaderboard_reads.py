@@ -1,4 +1,4 @@
-"""What the reads of a competition cost as it grows (docs/benchmarks.md).
+"""What the reads of a competition cost as it grows (docs/performance.md).
 
     DATABASE_URL=postgres://… python -m benchmarks.leaderboard_reads
 
