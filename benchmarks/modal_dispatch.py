@@ -8,8 +8,6 @@ and the memory that a 100 MB result takes. Settings are the defaults, but for li
 from __future__ import annotations
 
 import argparse
-import base64
-import json
 import os
 import statistics
 import sys
@@ -19,39 +17,21 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import cbor2
-import httpx
-
-from runners.backends.fake_plan import Plan, write_envelope
-from runners.gpu.contract import JobConfig, read_config
-from tests.fake_modal.server import TOKEN, FakeModal
-from tests.modal.conftest import DEPLOYMENT, deploy_function
+from tests.modal.by_hand import PATH, ByHand
 from tests.server.popcorn import form
-from tests.server.service import Service, wait_for
+from tests.server.service import wait_for
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-PATH = "/profile/rowsum/B200"
 
 
-class Bench(Service):
-    def __init__(self, folder: Path, **settings: object) -> None:
-        self.modal = FakeModal(folder / "modal")
-        deploy_function(self.modal)
-        b200 = {"runner": "modal", "sm": "100", "ncu": True, "max_in_flight": 1000}
-        defaults = {
-            "GPU_TYPES": json.dumps({"B200": b200}),
-            "MODAL_DEPLOYMENT": DEPLOYMENT,
-            "RESULT_LINE_MAX_BYTES": str(2**28),
-        }
-        super().__init__(folder, **defaults | settings)
+class Bench(ByHand):
+    """With the settings that production has by default, apart from what is measured."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, RESULT_LINE_MAX_BYTES=2**28)
         for shortened in ("WATCH_EVERY_S", "POLL_EVERY_S", "STREAM_STATUS_EVERY_S", "LEASE_S"):
             del self.env[shortened]
-
-    @property
-    def _debug(self) -> dict[str, str]:
-        return self.env | TOKEN | self.modal.environment()
 
     def resident(self, name: str) -> float:
         """MB of a process now."""
@@ -66,35 +46,9 @@ class Bench(Service):
         fields = Path(f"/proc/{self.pid(name)}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
-    def submit(self) -> str:
-        with self.client() as client:
-            answer = client.post(
-                PATH, headers={"Prefer": "respond-async"}, **form(benchmark_index=0)
-            )
-        assert answer.status_code == 202, answer.text
-        return answer.headers["Location"].rstrip("/").rpartition("/")[2]
-
     def statuses(self, status: str) -> int:
         sql = "select count(*) n from runners_job where status = ?"
         return int(self.rows(sql, status)[0]["n"])
-
-    def config_of(self, call: dict[str, Any]) -> JobConfig:
-        sent = call["input"]
-        if "args" in sent:
-            arguments = base64.b64decode(sent["args"])
-        else:
-            arguments = httpx.get(f"{self.modal.blob_url}/blob/{sent['argsBlobId']}").content
-        (config,), _ = cbor2.loads(arguments)
-        return read_config(config)
-
-    def finish(self, call: dict[str, Any], archive: Path) -> float:
-        """End a run well; when it ended."""
-        target = self.folder / f"{call['id']}.envelope"
-        write_envelope(target, self.config_of(call), Plan(archive=str(archive)))
-        body = cbor2.dumps(target.read_bytes())
-        ended = time.time()
-        self.modal.finish_with_blob(call["id"], body)
-        return ended
 
 
 def many_in_flight(bench: Bench, count: int, seconds: float) -> None:
@@ -172,8 +126,7 @@ def main() -> int:
             large_result(bench, large)
             many_in_flight(bench, arguments.jobs, arguments.seconds)
         finally:
-            bench.stop_all()
-            bench.modal.close()
+            bench.close()
     return 0
 
 
