@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from leaderboards.invites import claim_invite, create_invites
@@ -57,3 +58,26 @@ def one_of_each(captured, alice):
     claim_invite(invite.code, user=alice, actor=alice)
     set_rate_limit(board, ModeCategory.TEST, 1000, actor=None)
     switch_acceptance(True, actor=None, actor_label=HOSTILE)
+
+
+@pytest.fixture
+def operator(olga):
+    client = Client()
+    client.force_login(olga)
+    return client
+
+
+@pytest.fixture
+def measure(rowsum, tmp_path):
+    """A finished request for one benchmark, whose archive holds these launches."""
+
+    def make(owner, launches=None, *, index=0, record=None, files=None, order=None, **report):
+        request = submit(owner, benchmark_index=index, **(order or {}))
+        archive = make_archive(tmp_path / "a.zip", launches, files=files, **report)
+        name = f"profile.{index}.zip"
+        runs = {f"profile.{index}": record or a_record(name)}
+        collect(request.job, write_envelope(tmp_path / "e", request.job, runs, {name: archive}))
+        request.refresh_from_db()
+        return request
+
+    return make
