@@ -48,6 +48,7 @@ class Launch:
     block: Dim3 = (1, 1, 1)
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)
     nvtx: Sequence[str] = ()  # push/pop ranges of the default domain, the outermost first
+    nvtx_start_end: Sequence[str] = ()  # those of a process, which belong to no thread
 
 
 def dimensions(grid: Dim3, block: Dim3) -> dict[str, MetricValue]:
@@ -69,6 +70,7 @@ def write_report(
     gpu: str | None = "NVIDIA B200 (synthetic)",
     cuda: str | None = "12.9",
     driver: str | None = "575.00",
+    command_line: str | None = None,
     pad_bytes: int = 0,
 ) -> Path:
     """Write a whole report to `path`. What is None stays out of the session blocks.
@@ -88,6 +90,8 @@ def write_report(
     if gpu is not None:  # ReportSessionDetails.DeviceAttributes: ID, Name
         session.insert(0, _bytes(6, _varint(1, 0) + _text(2, gpu)))
     session.append(_text(7, SYNTHETIC))  # ReportSessionDetails.Comments
+    if command_line is not None:
+        session.append(_text(11, command_line))  # ReportSessionDetails.ProfilerCmdline
     blocks = [_block(_bytes(3, details), b"") for details in session]
     if pad_bytes:
         blocks.append(_padding(pad_bytes))
@@ -133,8 +137,8 @@ def _profile_result(launch: Launch, ids: Mapping[str, int]) -> bytes:
     for name, value in launch.metrics.items():
         body += _bytes(13, _varint(1, ids[name]) + _metric_value(value))
     body += _bytes(15, b"")  # Source
-    if launch.nvtx:
-        body += _bytes(21, _nvtx_state(launch.nvtx))
+    if launch.nvtx or launch.nvtx_start_end:
+        body += _bytes(21, _nvtx_state(launch.nvtx, launch.nvtx_start_end))
     return body
 
 
@@ -148,10 +152,16 @@ def _metric_value(value: MetricValue) -> bytes:
     return _bytes(2, _varint(5, value))  # Uint64Value
 
 
-def _nvtx_state(ranges: Sequence[str]) -> bytes:
+def _nvtx_state(ranges: Sequence[str], start_end: Sequence[str]) -> bytes:
     domain = _varint(1, 0) + _text(2, "<default domain>")
     stack = _varint(1, 0) + b"".join(_bytes(3, _text(1, name)) for name in ranges)
-    return _bytes(1, domain) + _bytes(2, _varint(1, 1) + _bytes(2, stack))
+    state = _bytes(1, domain) + _bytes(2, _varint(1, 1) + _bytes(2, stack))
+    if start_end:
+        open_ones = (
+            _bytes(3, _varint(1, number) + _text(2, name)) for number, name in enumerate(start_end)
+        )
+        state += _bytes(3, _varint(1, 0) + b"".join(open_ones))
+    return state
 
 
 def _dim3(size: Dim3) -> bytes:

@@ -114,6 +114,7 @@ class LaunchDetails:
     metrics: dict[str, MetricValue]
     states: dict[str, MetricState]
     sections: tuple[str, ...]  # identifiers
+    rule_count: int  # rules that were run; those with something to say are the findings
     findings: tuple[Finding, ...]
     nvtx: tuple[NvtxDomain, ...]
     hot_spots: tuple[HotSpot, ...]

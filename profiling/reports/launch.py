@@ -69,6 +69,7 @@ def read_launch(action: Any, index: int, tables: Tables, *, keep: bool) -> Json:
             states[name] = state
         if unit:
             tables.units.setdefault(name, unit)
+    rules = action.rule_results() if keep else ()
     grid = dimensions(action, "grid")
     # A launch that failed may keep a counter that needs no launch.
     dead = 0 < counts["counters"] * 9 <= counts["unusable"] * 10
@@ -90,7 +91,8 @@ def read_launch(action: Any, index: int, tables: Tables, *, keep: bool) -> Json:
         "metrics": metrics,
         "states": states,
         "sections": _sections(action, tables) if keep else [],
-        "findings": _findings(action) if keep else [],
+        "rule_count": len(rules),
+        "findings": [_finding(rule) for rule in rules[:FINDINGS_KEPT] if rule.has_rule_message()],
         "nvtx": _nvtx(action) if keep else [],
         "hot_spots": hottest(action) if keep else [],
     }
@@ -143,14 +145,6 @@ def _sections(action: Any, tables: Tables) -> list[str]:
         for metric in section.header_metrics():
             told["rows"].setdefault(storable(metric.name()), storable(metric.label() or "", 200))
     return found
-
-
-def _findings(action: Any) -> list[Json]:
-    return [
-        _finding(result)
-        for result in action.rule_results()[:FINDINGS_KEPT]
-        if result.has_rule_message()
-    ]
 
 
 def _finding(result: Any) -> Json:

@@ -129,6 +129,31 @@ def test_counters_that_a_gpu_lacks_do_not_degrade(measure, alice):
     assert (capture.verdict, capture.verdict_reasons) == ("complete", [])
 
 
+ASKED = "--set full --nvtx --cache-control all --clock-control none --replay-mode kernel"
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (ASKED, []),
+        (ASKED.replace("--cache-control all", "--cache-control none"), ["cache control is none"]),
+        (ASKED.replace("--clock-control none ", ""), ["clock control is base"]),
+        (f"{ASKED} --kernel-name other", ["kernel name is other"]),
+    ],
+)
+def test_options_other_than_asked_degrade_and_are_named(measure, alice, flags, expected):
+    """FR-43: what the report knows of the capture, whatever the runner believes."""
+    line = f"/home/user01/bin/ncu {flags} /home/user01/secret --clock-control base"
+
+    capture = capture_of(measure(alice, command_line=line))
+
+    assert capture.verdict == ("degraded" if expected else "complete")
+    said = " ".join(reason["message"] for reason in capture.verdict_reasons)
+    assert all(words in said for words in expected)
+    assert capture.session["settings"]["told_by"] == "command_line"
+    assert "user01" not in json.dumps(capture.session)
+
+
 def test_a_launch_that_failed_makes_it_partial_and_is_named(measure, alice):
     names = (DURATION, OCCUPANCY, "lts__t_sector_hit_rate.pct", "smsp__inst_executed.sum")
     failed = a_launch("gone", **dict.fromkeys(names, math.nan))
