@@ -3,8 +3,9 @@
     DATABASE_URL=postgres://… python -m benchmarks.leaderboard_reads
 
 Needs an empty PostgreSQL database, and leaves it full. 1,000 people have one ranked submission
-each on one leaderboard, then a hundred each; every address is asked in both states, through all of
-Django but the network. Prints JSON: milliseconds (medians), queries, and how they grew.
+each on one leaderboard (who asks has 50 more), then a hundred each; every address is asked in both
+states, through all of Django but the network. Prints JSON: milliseconds of the fastest answer of
+many, queries, bytes, and how the time grew.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import statistics
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -43,7 +43,8 @@ from tests.server.seed import make_board  # noqa: E402
 
 PEOPLE = 1_000
 FIRST, LAST = 1_000, 100_000
-TIMES = 40
+TIMES = 60
+PAGE = 50
 BATCH = 5_000
 
 
@@ -70,18 +71,20 @@ class Competition:
         self.people = [make_person(f"person{index}") for index in range(PEOPLE)]
         with transaction.atomic():
             self.source = SubmissionSource.keep(b"def custom_kernel(data):\n    pass\n" * 100)
+        self.asking = self.people[7]
         self.random = random.Random(1)
         self.total = 0
+        self._add(range(-PAGE, 0))
 
     def paths(self) -> list[str]:
 
-        mine = Submission.objects.filter(user__username="person7").latest("id").pk
+        mine = Submission.objects.filter(user=self.asking).latest("id").pk
         return [
             "/leaderboards",
-            "/user/submissions?leaderboard=board0&limit=50",
+            f"/user/submissions?leaderboard=board0&limit={PAGE}",
             f"/user/submissions/{mine}",
             "/submissions/board0/B200",
-            "/submissions/board0/B200?limit=50",
+            f"/submissions/board0/B200?limit={PAGE}",
             "/submission_count/board0/B200",
         ]
 
@@ -97,7 +100,7 @@ class Competition:
         with transaction.atomic():
             submissions = Submission.objects.bulk_create(
                 Submission(
-                    user=self.people[number % PEOPLE],
+                    user=self.asking if number < 0 else self.people[number % PEOPLE],
                     leaderboard=board,
                     revision=board.current_revision,
                     source=self.source,
@@ -126,7 +129,7 @@ class Competition:
     def _runs(self, of: SubmissionJob) -> Iterator[Run]:
 
         # One secret pass of ten fails, but of nobody's first submission.
-        fails = of.secret and of.submission_id > PEOPLE and self._happens(0.1)
+        fails = of.secret and of.submission_id > PEOPLE + PAGE and self._happens(0.1)
         said = {"stdout": "", "stderr": "", "success": True, "exit_code": 0, "duration": 1.0}
         for mode in ("test", "benchmark", "leaderboard"):
             passed = not (fails and mode == "leaderboard")
@@ -158,7 +161,7 @@ def a_job(now: datetime) -> Job:
 
 
 def measure(path: str) -> dict[str, float]:
-    """Milliseconds (median) and queries of one address."""
+    """Milliseconds of the fastest answer (others share the machine), queries and bytes."""
 
     client = Client(headers={"X-Popcorn-Cli-Id": "person7-cli-id"})
     took = []
@@ -170,7 +173,7 @@ def measure(path: str) -> dict[str, float]:
     with CaptureQueriesContext(connection) as queries:
         client.get(path)
     return {
-        "ms": round(statistics.median(took), 2),
+        "ms": round(min(took), 2),
         "queries": len(queries),
         "bytes": len(answer.content),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from leaderboards.models import Submission
 from leaderboards.submitting import SubmissionOrder, submit
@@ -34,6 +35,10 @@ BROKEN_BUILD = CompileResult(
     stderr='submission.cu(12): error: identifier "blok" is undefined',
     exit_code=2,
 )
+
+
+def client_of(name="alice"):
+    return Client(headers={"X-Popcorn-Cli-Id": f"{name}-cli-id"})
 
 
 def a_stage(*, passed=True, result=None, **fields) -> RunRecord:
