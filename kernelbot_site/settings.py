@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.csp import CSP
-from environs import FileAwareEnv
+from environs import FileAwareEnv, validate
 
 from leaderboards.api.client_address import TrustedProxies
 from runners.registry import GpuType, read_gpu_types
@@ -31,6 +31,8 @@ TRUSTED_PROXIES = TrustedProxies.read(env.list("TRUSTED_PROXIES", []))
 # Local state: the embedded database, local report files, runs of the local runner.
 DATA_DIR: Path = env.path("DATA_DIR", BASE_DIR / "var")
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.INFO)
+# "line" for people, "json" for collectors of logs.
+LOG_FORMAT: str = env.str("LOG_FORMAT", "line", validate=validate.OneOf(["line", "json"]))
 
 # --- Database, storage, cache ---
 DATABASES: dict[str, Any] = {
@@ -45,6 +47,15 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # Connections of one process, shared by its threads; 0 opens one for each request. Behind
+    # PgBouncer use 0: it is the pool. (psycopg prepares no statements unless told to.)
+    if (pool_max := env.int("DATABASE_POOL_MAX", 0)) > 0:
+        DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+            "min_size": 1,
+            "max_size": pool_max,
+            "timeout": 10,
+        }
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = env.bool("DATABASE_IS_PGBOUNCER", False)
 
 REPORTS_S3_BUCKET: str = env.str("REPORTS_S3_BUCKET", "")
 STORAGES: dict[str, Any] = {
@@ -52,7 +63,7 @@ STORAGES: dict[str, Any] = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     "reports": (
         {
-            "BACKEND": "storages.backends.s3.S3Storage",
+            "BACKEND": "runners.storage_s3.ReportsS3Storage",
             "OPTIONS": {
                 "bucket_name": REPORTS_S3_BUCKET,
                 "endpoint_url": env.url("REPORTS_S3_ENDPOINT").geturl()
@@ -70,6 +81,9 @@ STORAGES: dict[str, Any] = {
     ),
 }
 CACHES: dict[str, Any] = {"default": env.dj_cache_url("CACHE_URL", "locmem://")}
+if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
+    # A Redis that does not answer must not keep a thread: errors.py answers 503 instead.
+    CACHES["default"]["OPTIONS"] = {"socket_timeout": 2, "socket_connect_timeout": 2}
 
 # --- GPUs and runners ---
 # {"B200": {"runner": "modal", "sm": "100", "ncu": true, "max_in_flight": 4}, ...}
@@ -99,6 +113,8 @@ MODAL_TOKEN_SECRET: str = env.str("MODAL_TOKEN_SECRET", "")
 # --- Who may ask ---
 # Of the admin API (`Authorization: Bearer …`); where it is not set, that API is off.
 ADMIN_TOKEN: str = env.str("ADMIN_TOKEN", "").strip()
+# Of GET /metrics (`Authorization: Bearer …`); where it is not set, there are no metrics.
+METRICS_TOKEN: str = env.str("METRICS_TOKEN", "").strip()
 # Providers at which people sign in to the activation page; one without id and secret is not offered.
 DISCORD_CLIENT_ID: str = env.str("DISCORD_CLIENT_ID", "").strip()
 DISCORD_CLIENT_SECRET: str = env.str("DISCORD_CLIENT_SECRET", "").strip()
@@ -245,6 +261,12 @@ REST_FRAMEWORK = {
 # --- Security ---
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS and env.bool("REDIRECT_TO_HTTPS", True)
+# Asked by monitors on the process's own port, where there is no TLS.
+SECURE_REDIRECT_EXEMPT = [r"^ready$", r"^metrics$"]
+# Only a proxy that is known sets it, and deploy/nginx.conf overwrites what a client sent.
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if TrustedProxies() != TRUSTED_PROXIES else None
+)
 SECURE_HSTS_SECONDS: int = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"
@@ -273,9 +295,29 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "chosen": {
+            "()": f"kernelbot_site.logs.{'JsonLine' if LOG_FORMAT == 'json' else 'Line'}",
+            "secrets": [
+                SECRET_KEY,
+                ADMIN_TOKEN,
+                METRICS_TOKEN,
+                MODAL_TOKEN_ID,
+                MODAL_TOKEN_SECRET,
+                DISCORD_CLIENT_SECRET,
+                GITHUB_CLIENT_SECRET,
+                str(DATABASES["default"].get("PASSWORD", "")),
+                env.str("AWS_SECRET_ACCESS_KEY", ""),
+                env.str("CACHE_URL", ""),
+            ],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    # At INFO it logs whole addresses, and those of results are signed.
-    "loggers": {"httpx": {"level": "WARNING"}},
+    "loggers": {
+        # At INFO it logs whole addresses, and those of results are signed.
+        "httpx": {"level": "WARNING"},
+        # The web server's own handlers would write another format.
+        "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
 }

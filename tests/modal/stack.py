@@ -18,72 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
-import botocore.config
-import botocore.exceptions
-
 from tests.fake_modal.server import TOKEN, FakeModal
 from tests.modal.conftest import DEPLOYMENT
 from tests.modal.postgres import Postgres
 from tests.modal.test_deploy import deploy
-from tests.server.service import Service, free_port
+from tests.object_store import AWS, BUCKET, ObjectStore
+from tests.server.service import Service
 from tests.synthetic_reports import DEMO_LAUNCHES, details_csv, details_text, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
-BUCKET = "reports"
-AWS = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_DEFAULT_REGION": "us-east-1",
-}
-
-
-class ObjectStore:
-    """A process that speaks S3 and keeps its objects in memory."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        """Start; or start again, empty, after `kill`."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
-            env=AWS | {"PATH": os.environ["PATH"]},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                self.client().create_bucket(Bucket=BUCKET)
-            except botocore.exceptions.BotoCoreError:
-                assert time.monotonic() < deadline, "the S3 server did not start"
-                time.sleep(0.1)
-            else:
-                return
-
-    def client(self) -> Any:
-        session = boto3.Session(*AWS.values())
-        config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=5)
-        return session.client("s3", endpoint_url=self.url, config=config)
-
-    def keys(self) -> list[str]:
-        return [
-            each["Key"] for each in self.client().list_objects(Bucket=BUCKET).get("Contents", [])
-        ]
-
-    def kill(self) -> None:
-        self.thaw()
-        self.process.kill()
-        self.process.wait()
-
-    def freeze(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
 
 
 def make_tools(folder: Path) -> Path:

@@ -1,0 +1,113 @@
+"""Report files in S3 and its kin, read in ranges, so that no file is ever whole in memory or here."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from django.core.files import File
+from storages.backends.s3 import S3Storage
+from storages.utils import clean_name
+
+logger = logging.getLogger(__name__)
+
+# One request each; what one open file takes of memory.
+RANGE_BYTES = 4 * 2**20
+CONNECT_LIMIT_S = 5
+STALL_LIMIT_S = 20
+# How long a file that is being read waits for a storage that stopped answering.
+READ_PATIENCE_S = 120.0
+READ_AGAIN_S = 2.0
+
+
+# The parent comes without types.
+class ReportsS3Storage(S3Storage):  # type: ignore[misc]
+    """As django-storages has it, but for reading, and with time limits of our own."""
+
+    client_config: Any
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.client_config = self.client_config.merge(
+            Config(
+                connect_timeout=CONNECT_LIMIT_S,
+                read_timeout=STALL_LIMIT_S,
+                retries={"mode": "standard", "max_attempts": 2},
+            )
+        )
+
+    def _open(self, name: str, mode: str = "rb") -> File[bytes]:
+        """Raises FileNotFoundError, BotoCoreError or ClientError."""
+        if mode != "rb":
+            raise ValueError("a stored file is only ever read")
+        key = self._normalize_name(clean_name(name))
+        client = self.connection.meta.client
+        try:
+            head = client.head_object(Bucket=self.bucket_name, Key=key)
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                raise FileNotFoundError(f"there is no {name}") from error
+            raise
+        where = {"Bucket": self.bucket_name, "Key": key, "IfMatch": head["ETag"]}
+        raw = _Ranges(client, where, int(head["ContentLength"]))
+        return File(io.BufferedReader(raw, RANGE_BYTES), name)
+
+
+class _Ranges(io.RawIOBase):
+    """An object as a file that can be read and sought; it is the same object throughout."""
+
+    def __init__(self, client: Any, where: dict[str, str], size: int) -> None:
+        self._client, self._where, self._size = client, where, size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, begin + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises OSError when the storage stays away, or holds another object by now."""
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        buffer[:length] = self._patiently_read(self._at, length)
+        self._at += length
+        return length
+
+    def _patiently_read(self, begin: int, length: int) -> bytes:
+        deadline = time.monotonic() + READ_PATIENCE_S
+        while True:
+            try:
+                return self._read(begin, length)
+            except (BotoCoreError, ClientError, OSError) as error:
+                if _is_final(error) or time.monotonic() > deadline:
+                    raise OSError(f"the storage does not give {self._where['Key']}") from error
+                logger.warning("reading %s is tried again: %r", self._where["Key"], error)
+                time.sleep(READ_AGAIN_S)
+
+    def _read(self, begin: int, length: int) -> bytes:
+        asked = f"bytes={begin}-{begin + length - 1}"
+        answer = self._client.get_object(**self._where, Range=asked)
+        with answer["Body"] as body:
+            content: bytes = body.read()
+        if len(content) != length:
+            raise OSError(f"{len(content)} bytes came for {asked}")
+        return content
+
+
+def _is_final(error: Exception) -> bool:
+    """Gone, another object, or not permitted: waiting does not mend that."""
+    if not isinstance(error, ClientError):
+        return False
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status in (403, 404, 412)

@@ -1,0 +1,189 @@
+"""The `reports` storage against a real S3 server, over HTTP: whole, flat in memory, patient."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import threading
+import zipfile
+
+import pytest
+from django.core.files import File
+from django.core.files.storage import storages
+
+from runners import storage_s3
+from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact, store_artifact
+from runners.models import Artifact
+from runners.transitions import queue_job
+from tests.object_store import AWS, BUCKET, ObjectStore
+
+pytestmark = [pytest.mark.services, pytest.mark.xdist_group("s3")]
+KIB, MIB = 2**10, 2**20
+
+
+@pytest.fixture(scope="module")
+def s3():
+    made = ObjectStore()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def reports(s3, settings, monkeypatch):
+    """The storage as settings.py makes it for this server."""
+    for name, value in AWS.items():
+        monkeypatch.setenv(name, value)
+    s3.thaw()
+    options = {"bucket_name": BUCKET, "endpoint_url": s3.url, "file_overwrite": True}
+    settings.STORAGES = settings.STORAGES | {
+        "reports": {
+            "BACKEND": "runners.storage_s3.ReportsS3Storage",
+            "OPTIONS": options | {"default_acl": None},
+        }
+    }
+    return storages["reports"]
+
+
+@pytest.fixture
+def make_file(tmp_path):
+    def make(content: bytes, name: str = "capture.zip"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path, {
+            "size": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "content_type": "application/zip",
+        }
+
+    return make
+
+
+@pytest.fixture
+def job(db, monkeypatch):
+    monkeypatch.setattr("runners.transitions.handler_of", lambda job: None)
+    return queue_job(kind="test", gpu="B200", runner="fake", owner_key="a", actor_label="alice")
+
+
+def test_a_large_file_is_read_back_whole_and_flat_in_memory(reports, tmp_path):
+    """FR-21."""
+    path = tmp_path / "large"
+    digest = hashlib.sha256()
+    with path.open("wb") as out:
+        for _ in range(100):
+            piece = os.urandom(MIB)
+            digest.update(piece)
+            out.write(piece)
+    with path.open("rb") as source:
+        reports.save("large", File(source))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    read = hashlib.sha256()
+    with reports.open("large") as stored:
+        while piece := stored.read(192 * KIB):
+            read.update(piece)
+
+    assert read.digest() == digest.digest()
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * KIB
+    assert grown < 32 * MIB
+
+
+def test_a_file_in_an_archive_is_found_by_ranges(reports, tmp_path):
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("large", os.urandom(9 * MIB))
+        archive.writestr("small", "at the end")
+    with path.open("rb") as source:
+        reports.save("archive.zip", File(source))
+
+    with reports.open("archive.zip") as stored, zipfile.ZipFile(stored) as archive:
+        assert archive.read("small") == b"at the end"
+        assert archive.testzip() is None
+
+
+def test_a_download_waits_while_the_storage_is_frozen(reports, s3, monkeypatch, tmp_path):
+    monkeypatch.setattr(storage_s3, "READ_AGAIN_S", 0.2)
+    reports.client_config.read_timeout = 1
+    content = os.urandom(3 * storage_s3.RANGE_BYTES)
+    (tmp_path / "content").write_bytes(content)
+    with (tmp_path / "content").open("rb") as source:
+        reports.save("frozen", File(source))
+    with reports.open("frozen") as stored:
+        begin = stored.read(KIB)
+        s3.freeze()
+        threading.Timer(4, s3.thaw).start()
+
+        rest = stored.read()
+
+    assert begin + rest == content
+
+
+def test_a_storage_that_stays_away_ends_the_download_with_an_error(reports, s3, monkeypatch):
+    monkeypatch.setattr(storage_s3, "READ_PATIENCE_S", 0)
+    reports.client_config.read_timeout = 1
+    reports.save("away", File(storage_file(2 * storage_s3.RANGE_BYTES)))
+    with reports.open("away") as stored:
+        stored.read(KIB)
+        s3.freeze()
+
+        with pytest.raises(OSError, match="does not give away"):
+            stored.read()
+
+
+def test_an_object_that_was_replaced_meanwhile_is_not_mixed_with_the_old_one(reports):
+    reports.save("changing", File(storage_file(2 * storage_s3.RANGE_BYTES)))
+    with reports.open("changing") as stored:
+        stored.read(KIB)
+        reports.save("changing", File(storage_file(2 * storage_s3.RANGE_BYTES, b"x")))
+
+        with pytest.raises(OSError, match="does not give changing"):
+            stored.read()
+
+
+def test_artifacts_of_two_jobs_with_one_name_are_two_objects(reports, s3, job, make_file):
+    """FR-32."""
+    other = queue_job(kind="test", gpu="B200", runner="fake", owner_key="b", actor_label="bob")
+    for each, content in ((job, b"of alice"), (other, b"of bob")):
+        path, facts = make_file(content)
+        store_artifact(each, "profile.0.zip", path, **facts)
+
+    stored = {a.job_id: open_artifact(a).read() for a in Artifact.objects.all()}
+
+    assert stored == {job.pk: b"of alice", other.pk: b"of bob"}
+    assert {f"{each.pk}/1/profile.0.zip" for each in (job, other)} <= set(s3.keys())
+
+
+def test_storing_twice_leaves_one_object_with_the_right_content(reports, s3, job, make_file):
+    """FR-32: also when the first try left half of it, or something else, under the key."""
+    path, facts = make_file(b"the whole content")
+    reports.save(f"{job.pk}/1/profile.0.zip", File(storage_file(5)))
+
+    first = store_artifact(job, "profile.0.zip", path, **facts)
+    Artifact.objects.all().delete()  # a crash between the object and its row
+    second = store_artifact(job, "profile.0.zip", path, **facts)
+
+    assert first.file.name == second.file.name
+    assert open_artifact(second).read() == b"the whole content"
+    assert len([key for key in s3.keys() if str(job.pk) in key]) == 1  # noqa: SIM118
+
+
+def test_a_missing_object_is_gone_and_a_missing_storage_is_not(reports, s3, job, make_file):
+    path, facts = make_file(b"content")
+    artifact = store_artifact(job, "profile.0.zip", path, **facts)
+    reports.delete(artifact.file.name)
+
+    with pytest.raises(ArtifactGone):
+        open_artifact(artifact)
+
+    s3.kill()
+    try:
+        with pytest.raises(StorageUnavailable):
+            open_artifact(artifact)
+    finally:
+        s3.start()
+
+
+def storage_file(size: int, byte: bytes = b"\0"):
+    import io
+
+    return io.BytesIO(byte * size)
