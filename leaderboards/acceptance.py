@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from leaderboards import audit
 from leaderboards.audit import NO_REQUEST, RequestContext
-from leaderboards.exceptions import HourlyLimitReached, NotAccepting
+from leaderboards.exceptions import GpuPaused, HourlyLimitReached, NotAccepting
 from leaderboards.models import (
     AcceptanceSwitch,
     Leaderboard,
@@ -25,9 +25,11 @@ from leaderboards.preparation import Prepared
 from leaderboards.verbs import SubmissionVerb
 from runners.gpu.contract import Mode
 from runners.models import Job
+from runners.pauses import paused_gpus
+from runners.registry import GpuType
 from runners.transitions import queue_job
 
-NOT_ACCEPTING_RETRY_S = 600
+RETRY_S = 600
 HOUR = timedelta(hours=1)
 # By 13.4, profiles count as tests do.
 CATEGORIES = {
@@ -44,9 +46,10 @@ def accept_submission(
 ) -> SubmissionJob:
     """Write source, submission and queued job, in one transaction with what the caller adds.
 
-    The job's kind is the mode. Raises NotAccepting (503) or HourlyLimitReached (429).
+    The job's kind is the mode. Raises NotAccepting or GpuPaused (503) or HourlyLimitReached (429).
     """
     require_accepting()
+    require_not_paused(prepared.gpu)
     _require_place(prepared.leaderboard, actor, CATEGORIES[mode])
     submission = Submission.objects.create(
         user=actor,
@@ -99,7 +102,19 @@ def require_accepting() -> None:
         raise NotAccepting(
             "submissions are not accepted at the moment, because the operators have stopped them; "
             "try again later",
-            retry_after=NOT_ACCEPTING_RETRY_S,
+            retry_after=RETRY_S,
+        )
+
+
+def require_not_paused(gpu: GpuType) -> None:
+    """Raises GpuPaused while no job is started on this GPU type."""
+    pause = paused_gpus().get(gpu.name)
+    if pause is not None:
+        raise GpuPaused(
+            f"{gpu.name} is paused since {pause.paused_at:%Y-%m-%d %H:%M} UTC, because "
+            "its machines cannot do the work at present. That is a fault of this service; nothing "
+            "is wrong with your submission. Please try again later",
+            retry_after=RETRY_S,
         )
 
 

@@ -107,6 +107,13 @@ class NotAccepting(SubmissionRefused):
     http_status = 503
 
 
+class GpuPaused(SubmissionRefused):
+    """The machines of this GPU type cannot do their work now (FR-09): ours to mend."""
+
+    code = "gpu_paused"
+    http_status = 503
+
+
 class HourlyLimitReached(SubmissionRefused):
     code = "hourly_limit"
     http_status = 429

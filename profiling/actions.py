@@ -13,12 +13,12 @@ from django.conf import settings
 from django.db import transaction
 
 from leaderboards import audit
-from leaderboards.acceptance import accept_submission
+from leaderboards.acceptance import accept_submission, require_not_paused
 from leaderboards.audit import NO_REQUEST, RequestContext
 from leaderboards.models import ClientId, Leaderboard, PopcornUser, SubmissionSource
 from leaderboards.preparation import Prepared, prepare
 from profiling.configs import KIND, fingerprint
-from profiling.exceptions import GpuPaused, NotCancellable, NotPaused, NotRerunnable
+from profiling.exceptions import NotCancellable, NotPaused, NotRerunnable
 from profiling.models import ProfileRequest
 from profiling.reports.text import storable
 from profiling.verbs import Verb
@@ -26,7 +26,7 @@ from runners import pauses
 from runners.exceptions import LostRace, ServiceError
 from runners.gpu.contract import Mode
 from runners.models import GpuPause
-from runners.registry import GpuType, find_gpu
+from runners.registry import find_gpu
 from runners.states import JobStatus
 from runners.transitions import move, queue_job
 
@@ -35,7 +35,6 @@ FILE_NAME_CHARS = 255
 REASON_CHARS = 2_000
 # Greater numbers are refused, and no integer column takes them for the record.
 INTEGER_MAX = 2**31 - 1
-PAUSED_RETRY_S = 600
 _CANCEL_TRIES = 5
 
 
@@ -89,7 +88,6 @@ def submit_request(
             via=order.via,
             ignore_deadline=ignore_deadline,
         )
-        _require_not_paused(prepared.gpu)
         return _accept(order, prepared, actor=actor, origin=origin, context=context)
     except ServiceError as error:
         record_refusal(error, order=order, actor=actor, origin=origin, context=context)
@@ -205,7 +203,7 @@ def rerun_request(
     gpu = find_gpu(settings.GPU_TYPES, request.gpu)
     if gpu is None or not gpu.ncu:
         raise NotRerunnable(f"profiling is no longer offered on {request.gpu}")
-    _require_not_paused(gpu)
+    require_not_paused(gpu)
     again = _same_again(request, origin)
     again.ncu_version_wanted = settings.NCU_VERSIONS.get(gpu.runner, "")
     with transaction.atomic():
@@ -240,17 +238,6 @@ def resume_gpu(
 
 def _is_withdrawn(request: ProfileRequest) -> bool:
     return request.submission is not None and request.submission.deleted_at is not None
-
-
-def _require_not_paused(gpu: GpuType) -> None:
-    pause = pauses.paused_gpus().get(gpu.name)
-    if pause is not None:
-        raise GpuPaused(
-            f"profiling on {gpu.name} is paused since {pause.paused_at:%Y-%m-%d %H:%M} UTC, because "
-            "its machines cannot do it at present. That is a fault of this service; nothing is "
-            "wrong with your submission. Please try again later",
-            retry_after=PAUSED_RETRY_S,
-        )
 
 
 def _requested(

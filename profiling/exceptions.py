@@ -5,13 +5,6 @@ from __future__ import annotations
 from runners.exceptions import ServiceError
 
 
-class GpuPaused(ServiceError):
-    """The machines of this GPU type cannot do profiles now (FR-09): ours to mend."""
-
-    code = "gpu_paused"
-    http_status = 503
-
-
 class NotCancellable(ServiceError):
     code = "not_cancellable"
     http_status = 409

@@ -6,11 +6,17 @@ import pytest
 from django.utils import timezone
 
 from leaderboards.audit import RequestContext
-from leaderboards.exceptions import HourlyLimitReached, NotAccepting, UnknownLeaderboard
+from leaderboards.exceptions import (
+    GpuPaused,
+    HourlyLimitReached,
+    NotAccepting,
+    UnknownLeaderboard,
+)
 from leaderboards.models import AcceptanceSwitch, AuditEvent, RateLimit, Submission
 from leaderboards.submitting import SubmissionOrder, submit
 from runners.gpu.contract import Mode
 from runners.models import Job
+from runners.pauses import pause_gpu
 
 SOURCE = b"def custom_kernel(data):\n    return data\n"
 
@@ -79,6 +85,17 @@ def test_while_the_operators_stopped_submissions_none_is_accepted(send):
     AcceptanceSwitch.objects.create(accepts=True, changed_by="olga")
 
     assert send().pk
+
+
+@pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK, Mode.LEADERBOARD])
+def test_fr_09_nobody_is_sent_to_wait_for_a_gpu_that_is_paused(send, mode):
+    pause_gpu("B200", kind="x", reason="y", actor_label="olga")
+
+    with pytest.raises(GpuPaused, match="fault of this service") as refused:
+        send(mode=mode)
+
+    assert (refused.value.http_status, refused.value.retry_after) == (503, 600)
+    assert send(mode=mode, gpu_name="H100").pk
 
 
 # --- Hourly limits ---

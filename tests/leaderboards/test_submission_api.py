@@ -137,9 +137,10 @@ def test_a_hacked_submission_says_so(run, show):
 
 
 def test_a_paused_gpu_is_unavailable(send, show):
+    submission = send(Mode.TEST).submission
     pause_gpu("B200", kind="x", reason="y", actor_label="olga")
 
-    queue = show(send(Mode.TEST).submission)["runner_queue"]
+    queue = show(submission)["runner_queue"]
 
     assert (queue["status"], queue["available_runners"]) == ("unavailable", 0)
     assert queue["error"]

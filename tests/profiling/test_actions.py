@@ -7,6 +7,7 @@ from leaderboards.audit import NO_REQUEST, RequestContext
 from leaderboards.deletion import delete_submission
 from leaderboards.exceptions import (
     BenchmarkIndexOutOfRange,
+    GpuPaused,
     HourlyLimitReached,
     SubmissionRefused,
     UnknownLeaderboard,
@@ -14,7 +15,7 @@ from leaderboards.exceptions import (
 from leaderboards.models import AuditEvent, RateLimit, Submission, SubmissionSource
 from profiling import actions
 from profiling.actions import Refusal
-from profiling.exceptions import GpuPaused, NotCancellable, NotRerunnable
+from profiling.exceptions import NotCancellable, NotRerunnable
 from profiling.models import ProfileRequest
 from runners.exceptions import LostRace
 from runners.models import Job

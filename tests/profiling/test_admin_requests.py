@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from leaderboards.exceptions import GpuPaused
 from leaderboards.models import AuditEvent
-from profiling.exceptions import GpuPaused
 from profiling.models import Capture, ProfileRequest
 from runners.models import Artifact, GpuPause, Job
 from runners.pauses import pause_gpu, paused_gpus
