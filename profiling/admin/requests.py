@@ -43,12 +43,12 @@ Do = Callable[[ProfileRequest, PopcornUser, RequestContext], str]
 class ProfileRequestAdmin(ShownAdmin):
     list_display = (
         "created_at",
+        "shown_review",
         "leaderboard_name",
         "gpu",
         "user",
         "shown_status",
         "verdict",
-        "shown_review",
         "shown_origin",
         "origin",
         "rerun_of_id",
@@ -222,7 +222,7 @@ class ProfileRequestAdmin(ShownAdmin):
     @admin.display(description="review")
     def shown_review(self, request: ProfileRequest) -> str:
         page = reverse("admin:profiling_profilerequest_review", args=[request.pk])
-        return link(page, request.review_decision or "look")
+        return link(page, request.review_decision or "open")
 
     @admin.display(description="not measured")
     def shown_origin(self, request: ProfileRequest) -> str:

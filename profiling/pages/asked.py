@@ -26,12 +26,14 @@ def compare_with_asked(request: ProfileRequest, capture: Capture) -> list[Compar
     settings: dict[str, Any] = capture.session.get("settings", {})
     spec = request.benchmark_specs.get(str(capture.benchmark_index), {})
     asked = {f"{key}: {value}" for key, value in spec.items()}
+    as_asked = asked == set(capture.spec.split("; "))
     return [
         Compared(
             what="Benchmark",
-            asked="; ".join(sorted(asked)),
+            # A database may have put the keys of the specification into another order.
+            asked=capture.spec if as_asked else "; ".join(sorted(asked)),
             measured=capture.spec,
-            differs=asked != set(capture.spec.split("; ")),
+            differs=not as_asked,
         ),
         Compared(
             what="GPU",

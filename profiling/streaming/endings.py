@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
+from profiling.links import page_url
 from profiling.models import ProfileRequest
 from profiling.streaming.news import JobNews
 from profiling.wire_result import WireResult, build_result
@@ -36,10 +39,11 @@ def read_ending(request_id: UUID) -> Ending:
     )
     assert request.job is not None
     captures = list(request.captures.select_related("artifact", "details"))
+    look = f"look at it, for {settings.REVIEW_LINK_DAYS:g} days: {page_url(request)}"
     if request.job.status != JobStatus.SUCCEEDED or not captures:
-        return Ending(error=describe_failure(request, request.job))
+        return Ending(messages=(look,), error=describe_failure(request, request.job))
     result = build_result(request, captures)
-    return Ending(messages=result.messages, result=result)
+    return Ending(messages=(*result.messages, look), result=result)
 
 
 def describe_failure(request: ProfileRequest, job: Job) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def finish(job: Job) -> None:
     """Along the way of a good run to its end."""
     lease = {"lease_owner": "test", "lease_until": timezone.now() + timedelta(minutes=5)}
     move(job, JobStatus.STARTING, actor_label="dispatcher test", **lease)
-    move(job, JobStatus.RUNNING, actor_label="dispatcher test", external_id="run-1")
+    move(job, JobStatus.RUNNING, actor_label="dispatcher test", external_id=f"run-{job.pk}")
     move(job, JobStatus.COLLECTING, actor_label="dispatcher test")
     move(job, JobStatus.SUCCEEDED, actor_label="dispatcher test")
 

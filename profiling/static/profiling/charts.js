@@ -98,6 +98,7 @@ function roofline(table, colour) {
     borderDash: at ? [6, 4] : [],
     borderWidth: 2,
     pointRadius: 0,
+    pointStyle: "line",
   });
   const point = (row) => ({
     label: row.label,
@@ -107,7 +108,12 @@ function roofline(table, colour) {
     pointStyle: row.label.endsWith("FP64") ? "triangle" : "circle",
     pointRadius: 6,
   });
-  const title = (text) => ({ display: true, text, color: colour.text });
+  const decades = (text) =>
+    scale(colour, {
+      type: "logarithmic",
+      title: { display: true, text, color: colour.text },
+      ticks: { color: colour.text, maxRotation: 0, callback: decade },
+    });
   const settings = common(colour);
   const legend = { display: true, labels: { color: colour.text, usePointStyle: true } };
   return new Chart(canvasAbove(table, NARROW), {
@@ -117,11 +123,16 @@ function roofline(table, colour) {
       ...settings,
       plugins: { legend },
       scales: {
-        x: scale(colour, { type: "logarithmic", title: title("flop/byte") }),
-        y: scale(colour, { type: "logarithmic", title: title("flop/s") }),
+        x: decades("flop/byte"),
+        y: decades("flop/s"),
       },
     },
   });
+}
+
+function decade(value) {
+  if (Math.abs(Math.log10(value) % 1) > 1e-9) return "";
+  return new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 }).format(value);
 }
 
 function draw() {
