@@ -246,6 +246,16 @@ def test_other_addresses_of_three_parts_are_nothing(service, method, path):
         assert isinstance(answer.json()["detail"], str)
 
 
+def test_fr_17_a_profile_warns_of_a_stream_of_its_own_in_its_messages_and_its_report(service):
+    source = SUBMISSION + b"side = torch.cuda.Stream()\n"
+
+    name, result, messages = streamed(service, "/profile/rowsum/B200", source)
+
+    assert name == "result"
+    assert any("stream of its own" in message for message in messages)
+    assert "stream of its own" in result["reports"][0]
+
+
 # --- Polls ---
 
 
