@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 POLL_WAIT_S = 20.0
 PREFLIGHT_EVERY_S = 60.0
 DEPTH_EVERY_S = 10.0
+# As long as Modal keeps results: whoever still wants one fetches it again.
+SPOOL_KEPT_S = 7 * 24 * 3600.0
 
 _UNFINISHED = (
     api_pb2.FUNCTION_CALL_INPUT_STATUS_UNSPECIFIED,
@@ -52,6 +54,7 @@ class ModalRunner:
         )
         self.spool_dir = Path(settings.DATA_DIR) / "modal-spool"
         self.spool_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._sweep()
         # GPU type to the function that passed the preflight, and until when that counts.
         self._safe: dict[str, tuple[JobFunction, float]] = {}
         self._fetching: dict[str, asyncio.Task[None]] = {}
@@ -178,6 +181,13 @@ class ModalRunner:
         except RunnerFault as fault:
             logger.info("the queue depth of %s is unknown: %s", gpu, fault)
         self._depths[gpu] = depth, time.monotonic()
+
+    def _sweep(self) -> None:
+        """Remove what a killed dispatcher left, or one whose job another has taken home."""
+        for path in self.spool_dir.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another dispatcher was quicker
+                if time.time() - path.stat().st_mtime > SPOOL_KEPT_S:
+                    path.unlink()
 
     def _spooled(self, external_id: str) -> Path:
         if not external_id.removeprefix("fc-").isalnum():

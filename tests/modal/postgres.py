@@ -28,7 +28,8 @@ def find_programs() -> Path | None:
 
 
 class Postgres:
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        """`options` are those of the server, such as "-c", "max_connections=20"."""
         programs = find_programs()
         assert programs is not None, "PostgreSQL is not installed"
         self.folder = Path(tempfile.mkdtemp(prefix="kernelbot-postgres-"))
@@ -41,7 +42,7 @@ class Postgres:
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
             self._as_user = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}"]
             self._as_user.append("--clear-groups")
-        self._postgres = [str(programs / "postgres"), "-D", str(self.folder / "data")]
+        self._postgres = [str(programs / "postgres"), "-D", str(self.folder / "data"), *options]
         initdb = [str(programs / "initdb"), "-D", str(self.folder / "data"), "-A", "trust"]
         self._run([*initdb, "-U", "kernelbot"])
         self.start()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import resource
 import time
 
 from runners.backends.base import Finished, Pending
+from runners.backends.modal_runner import ModalRunner
 from runners.gpu import envelope
 from runners.gpu.contract import read_config
 from tests.modal.conftest import CONFIG, as_cbor, make_envelope
@@ -155,3 +157,14 @@ def test_more_runs_than_one_connection_carries_are_waited_for_all_at_once(modal,
 
     assert news == [Pending()] * 150
     assert took < 3.9, "two rounds of two seconds would be one after the other"
+
+
+def test_what_a_killed_dispatcher_left_is_swept_away_after_a_week(modal):
+    young, old = modal.runner.spool_dir / "fc-a.part", modal.runner.spool_dir / "fc-b.envelope"
+    for path in (young, old):
+        path.touch()
+    os.utime(old, (0, time.time() - 8 * 24 * 3600))
+
+    ModalRunner()
+
+    assert modal.spooled() == [young]
