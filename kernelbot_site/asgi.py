@@ -1,7 +1,7 @@
 """What the web server runs: Django behind a few wrappers, the outermost first.
 
 The web server's own options are part of the contract (keep-alive, no trust in forwarded headers):
-they are in serving.py.
+they are in supervisor.py.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kernelbot_site.asgi_wrappers import (  # noqa: E402
     ShareThreads,
 )
 from kernelbot_site.body_limit import LimitBody  # noqa: E402
+from kernelbot_site.open_streams import CountStreams  # noqa: E402
 
 VIEW_THREADS = 8
 
@@ -38,6 +39,8 @@ def with_static_files(app: App) -> App:
 
 application = NameRequests(
     CollapseSlashes(
-        AnswerHealth(with_static_files(ShareThreads(LimitBody(django), threads=VIEW_THREADS)))
+        AnswerHealth(
+            with_static_files(CountStreams(ShareThreads(LimitBody(django), threads=VIEW_THREADS)))
+        )
     )
 )

@@ -12,6 +12,7 @@ from typing import Any
 from asgiref.sync import ThreadSensitiveContext
 
 from kernelbot_site.asgi_types import App, Message, Receive, Scope, Send
+from kernelbot_site.logs import current_request_id
 from leaderboards.api.context import REQUEST_ID
 
 # The Brev protocol asks here which options it may send (wire-contract.md, 6.7).
@@ -37,6 +38,7 @@ class NameRequests:
                 message = message | {"headers": headers}
             await send(message)
 
+        current_request_id.set(request_id)  # each request has a task, and so a context, of its own
         await self.app(scope | {REQUEST_ID: request_id}, receive, send_named)
 
 

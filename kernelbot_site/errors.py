@@ -12,6 +12,7 @@ from typing import Any
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
+from redis.exceptions import RedisError
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
@@ -33,9 +34,10 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if isinstance(exc, ServiceError):
         set_rollback()
         return _service_error(exc)
-    if isinstance(exc, OperationalError):
-        # The database is locked or away: nothing is wrong with the request, and it may be repeated.
-        log.error("database unavailable", exc_info=exc)
+    if isinstance(exc, (OperationalError, RedisError)):
+        # Database or cache are locked or away: nothing is wrong with the request, which may be
+        # repeated. Without the cache's counts there would be no flood limits.
+        log.error("database or cache unavailable", exc_info=exc)
         set_rollback()
         detail = "the service is busy, try again in a few seconds"
         body = {"detail": detail, "code": "busy", "retry_after": BUSY_RETRY_S}

@@ -239,7 +239,7 @@ FORMAT_MODULE_PATH = "kernelbot_site.formats"
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT: Path = env.path("STATIC_ROOT", DATA_DIR / "static")
 APPEND_SLASH = False  # a redirect would lose the CLI's multipart body
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20
 # Above the largest body that the ASGI wrapper lets pass, so that uploads stay in memory.

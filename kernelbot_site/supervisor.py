@@ -20,11 +20,11 @@ STOP_GRACE_S = 10
 RESTART_PAUSE_S = 1
 
 
-def web_command(host: str, port: int) -> list[str]:
-    """The ASGI server as this service needs it; production uses the same flags."""
+def web_command(host: str, port: int, processes: int = 1) -> list[str]:
+    """The ASGI server as this service needs it, here and in production (`manage.py run_web`)."""
     return [
         sys.executable, "-m", "uvicorn", "kernelbot_site.asgi:application",
-        "--host", host, "--port", str(port),
+        "--host", host, "--port", str(port), "--workers", str(processes),
         "--http", "httptools", "--loop", "uvloop",
         "--timeout-keep-alive", str(KEEP_ALIVE_S), "--timeout-graceful-shutdown", "5",
         "--no-proxy-headers", "--no-access-log", "--log-level", "warning",

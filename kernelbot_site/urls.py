@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from kernelbot_site.health import ready
+from kernelbot_site.metrics import metrics
 
 handler400 = "kernelbot_site.errors.bad_request"
 handler403 = "kernelbot_site.errors.forbidden"
@@ -21,6 +22,7 @@ admin.site.site_url = None  # there is no other site to view
 urlpatterns = [
     path("operators/", admin.site.urls),
     path("ready", ready),
+    path("metrics", metrics),
     path("", include("leaderboards.identity.urls")),
     path("", include("leaderboards.api.urls")),
     path("", include("profiling.pages.urls")),
