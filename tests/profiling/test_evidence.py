@@ -19,6 +19,7 @@ from tests.profiling.envelopes import (
     a_launch,
     a_record,
 )
+from tests.reports.samples import needs_samples, sample
 from tests.synthetic_reports import DEVICE, Launch, dimensions
 
 LIST = "/api/profile-requests/"
@@ -205,3 +206,50 @@ def test_requests_are_filtered_by_verdict(measure, alice, client):
 
     assert [row["id"] for row in found.json()["results"]] == [str(degraded.pk)]
     assert (refused.status_code, "degraded" in refused.json()["detail"]) == (422, True)
+
+
+# --- Real reports, the whole way ---
+
+
+@needs_samples
+def test_a_real_report_is_judged_by_what_it_says_of_itself(measure, alice, client):
+    report = sample("b200-ncu2025.2-cublaslt-basic.ncu-rep").read_bytes()
+    ours = sample("text/b200-details.csv").read_bytes()
+    files = {"profile.ncu-rep": report, "ncu-details.csv": ours.replace(b'"49.95"', b'"1.00"')}
+
+    request = measure(alice, files=files)
+
+    capture = capture_of(request)
+    assert (capture.gpu_name, capture.verdict, request.verdict) == (
+        *("NVIDIA B200", "degraded", "degraded"),
+    )
+    # Not captured as we ask for it: the basic set, and clocks held at their base.
+    assert codes(capture) == ["sections_missing", "counters_missing", "options_differ"]
+    noted = {note["kind"]: note["message"] for note in capture.notes}
+    assert "Duration of launch 0 is 1.00 us there, 49.95 us here" in noted["details_differ"]
+    body = client.get(f"{LIST}{request.pk}/", headers=ALICE).content.decode()
+    summary = client.get(f"{LIST}{request.pk}/summary.json", headers=ALICE).content.decode()
+    assert not any(mark in body + summary for mark in ("user0001", "host-1", "192.0.2", "fe80::"))
+    assert strict(client.get(f"{LIST}{request.pk}/", headers=ALICE))["captures"][0]["verdict"]
+
+
+@needs_samples
+def test_launches_without_a_single_counter_are_no_complete_capture(measure, alice):
+    content = sample("gh200-ncu2025.1-triton-nosections.ncu-rep").read_bytes()
+
+    capture = capture_of(measure(alice, files={"profile.ncu-rep": content}))
+
+    assert "counters_missing" in codes(capture)
+    assert capture.verdict != "complete"
+
+
+@needs_samples
+def test_a_failed_launch_of_a_real_report_is_named(measure, alice):
+    content = sample("a10g-ncu2023.1-failed-kernel-nan.ncu-rep").read_bytes()
+
+    capture = capture_of(measure(alice, files={"profile.ncu-rep": content}))
+
+    said = {reason["code"]: reason["message"] for reason in capture.verdict_reasons}
+    assert "1 of 4 launches failed" in said["launch_failed"]
+    # Its NaNs are its own, and no sign of a profiler that does not know the GPU.
+    assert "counters_unavailable" not in said
