@@ -95,9 +95,15 @@ def _row(change: dict[str, Any]) -> dict[str, Any]:
         "metric": change["metric"],
         "base": _value(change["base"], change["base_state"], change["unit"]),
         "other": _value(change["other"], change["other_state"], change["unit"]),
-        "change": "" if percent is None else f"{percent:+.1f} %",
+        "change": _change(percent),
         "judged": ("better" if percent < 0 else "worse") if judged else "",
     }
+
+
+def _change(percent: float | None) -> str:
+    if percent is None:
+        return ""
+    return f"{percent:+.1f} %" if percent else "same"
 
 
 def _value(value: float | None, state: str, unit: str) -> str:

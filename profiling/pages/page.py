@@ -107,7 +107,7 @@ def _capture_facts(
     launch_index = choice.launch
     if launch_index is None or launch_index >= len(capture.kernels):
         launch_index = longest_launch(capture.kernels)
-    details = details_of(capture)
+    details = details_of(capture, launch=launch_index)
     index = capture.benchmark_index
     return {
         "row": capture,
@@ -126,9 +126,11 @@ def _kernels(capture: Capture, choice: Choice, place: Place, launch: int) -> Ker
     if not capture.kernels:
         return None
 
+    here = place.page()  # signed once, for hundreds of links
+
     def address(**query: object) -> str:
         said = {"capture": capture.benchmark_index, "launch": launch} | query
-        return with_query(place.page(), **said)
+        return with_query(here, **said)
 
     return kernel_table(
         capture.kernels,

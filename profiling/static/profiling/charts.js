@@ -94,7 +94,7 @@ function roofline(table, colour) {
       { x: ridges[at], y: Number(row.work) },
       { x: right, y: Number(row.work) },
     ],
-    borderColor: colour.bar,
+    borderColor: at ? colour.text : colour.bar,
     borderDash: at ? [6, 4] : [],
     borderWidth: 2,
     pointRadius: 0,

@@ -1,0 +1,283 @@
+"""What operators and owners do, in a real browser against a real service."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from urllib.parse import urljoin
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+PHONE, DESKTOP = 390, 1280
+LIST = "/operators/profiling/profilerequest/"
+
+
+class Watched:
+    """A page of a browser that remembers what went wrong in it."""
+
+    def __init__(self, browser, base_url, *, width=DESKTOP, scheme="light", scripts=True):
+        self.context = browser.new_context(
+            base_url=base_url,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+        )
+        self.context.set_default_timeout(30_000)
+        self.page = self.context.new_page()
+        self.troubles = []
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("console", self._hear)
+        self.page.on("requestfailed", self._miss)
+
+    def _hear(self, said):
+        # The admin site has no icon, and browsers ask for one.
+        if said.type == "error" and not said.location["url"].endswith("/favicon.ico"):
+            self.troubles.append(said.text)
+
+    def _miss(self, request):
+        # A download, for a browser, is a navigation that was given up.
+        if request.failure != "net::ERR_ABORTED":
+            self.troubles.append(f"{request.url}: {request.failure}")
+
+    def sign_in(self):
+        self.page.goto("/operators/login/")
+        self.page.get_by_label("Username").fill("olga")
+        self.page.get_by_label("Password").fill("olga-password")
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.get_by_role("link", name="Profile requests").first.wait_for()
+        return self
+
+    def overflow(self):
+        """By how many pixels the page is wider than the window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+@pytest.fixture
+def visit(chromium, shown):
+    """Opens the service in a fresh browser; nothing may have gone wrong in it at the end."""
+    opened = []
+
+    def open_one(**options):
+        opened.append(Watched(chromium, shown.base_url, **options))
+        return opened[-1]
+
+    yield open_one
+    troubles = [trouble for each in opened for trouble in each.troubles]
+    for each in opened:
+        each.context.close()
+    assert troubles == []
+
+
+def review_of(request_id):
+    return f"{LIST}{request_id}/review/"
+
+
+def test_an_operator_signs_in_filters_reviews_and_finds_it_again(visit, shown):
+    page = visit().sign_in().page
+    page.goto(LIST)
+    page.get_by_role("link", name="Not reviewed").click()
+    page.wait_for_url(re.compile("review=none"))
+    page.locator("#result_list tbody tr").last.get_by_role("link", name="open").click()
+    page.wait_for_url(re.compile("/review/$"))
+
+    page.get_by_label("Note, which the owner reads too").fill("clocks were locked, good")
+    page.get_by_role("button", name="Mark reviewed").click()
+
+    page.get_by_text("The request is marked reviewed.").wait_for()
+    page.goto(f"{LIST}?review=reviewed")
+    assert page.locator("#result_list tbody tr").count() == 1
+    page.goto(shown.page)
+    page.get_by_text("clocks were locked, good").wait_for()
+
+
+def test_an_operator_rejects_only_with_a_reason(visit, shown):
+    page = visit().sign_in().page
+    page.goto(review_of(shown.ids[1]))
+
+    page.get_by_role("button", name="Reject").click()
+
+    page.get_by_text("say in the note why it is rejected").wait_for()
+
+
+def test_an_operator_compares_two_requests_of_the_list(visit, shown):
+    page = visit().sign_in().page
+    page.goto(LIST)
+    for request_id in shown.ids:
+        page.locator(f'input[name="_selected_action"][value="{request_id}"]').check()
+    page.locator('select[name="action"]').select_option(label="Compare the two selected requests")
+    page.get_by_role("button", name="Run", exact=True).click()
+
+    page.get_by_text("Comparable").wait_for()
+    assert page.get_by_text("-20.0 % (faster)").count() >= 3
+    page.get_by_role("link", name="Swap A and B").click()
+    page.get_by_text("+25.0 % (slower)").first.wait_for()
+
+
+def test_an_operator_measures_again(visit, shown):
+    page = visit().sign_in().page
+    page.goto(review_of(shown.ids[1]))
+
+    page.get_by_role("button", name="Measure again").click()
+
+    page.get_by_text("It is measured again as").wait_for()
+    page.locator(".related").get_by_text("measured again as").wait_for()
+
+
+def test_an_owner_downloads_the_archive_under_the_link(visit, shown, tmp_path):
+    page = visit().page
+    page.goto(shown.page)
+
+    with page.expect_download() as started:
+        page.get_by_role("link", name="archive").click()
+
+    saved = tmp_path / "capture.zip"
+    started.value.save_as(saved)
+    assert started.value.suggested_filename.startswith("rowsum-B200-profile.0-")
+    assert "profile.ncu-rep" in zipfile.ZipFile(saved).namelist()
+
+
+def test_names_of_kernels_do_nothing_in_a_page(visit, shown):
+    page = visit().page
+    page.goto(shown.page)
+
+    page.get_by_text("<img src=x onerror=").first.wait_for()
+    assert page.title() == "Profile of rowsum on B200"
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_window(visit, shown, width, scheme):
+    watched = visit(width=width, scheme=scheme).sign_in()
+    first, second = shown.ids
+    for address in (
+        shown.page,
+        review_of(first),
+        f"{LIST}{first}/compare/?with={second}",
+        f"{shown.page}?capture=2",
+    ):
+        watched.page.goto(address)
+        watched.page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+        assert watched.overflow() <= 0, address
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_charts_are_seen_against_their_ground(visit, shown, scheme):
+    """WCAG's contrast of 4.5 for text, and drawings that are not empty."""
+    page = visit(scheme=scheme).page
+    page.goto(shown.page)
+    page.locator("canvas").first.wait_for()
+
+    for place in (".review p", ".verdict", ".origin", ".hint", ".review td", ".speedup", ".kind"):
+        assert page.evaluate(CONTRAST, place) >= 4.5, place
+    assert page.locator("canvas").count() == 4
+    for canvas in page.locator("canvas").all():
+        assert canvas.evaluate(IS_DRAWN)
+
+
+def test_charts_follow_the_switch_of_the_admin_site(visit, shown):
+    page = visit().sign_in().page
+    page.goto(review_of(shown.ids[0]))
+    before = page.locator("canvas").first.evaluate("each => each.toDataURL()")
+
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+
+    page.wait_for_function(
+        "before => document.querySelectorAll('canvas').length === 4"
+        " && document.querySelector('canvas').toDataURL() !== before",
+        arg=before,
+    )
+
+
+def test_launches_are_sorted_with_the_keyboard(visit, shown):
+    page = visit().page
+    page.goto(shown.page)
+    duration = page.get_by_role("link", name="Duration", exact=True)
+
+    duration.focus()
+    page.keyboard.press("Enter")
+
+    first = page.locator("table.sortable tbody tr").first
+    assert first.locator("td").first.inner_text() == "3"
+    assert page.locator("th", has=duration).get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Enter")
+    assert first.locator("td").first.inner_text() == "0"
+    assert page.url == shown.page  # nothing was loaded
+
+
+def test_everything_is_reached_by_tab_and_the_focus_is_seen(visit, shown):
+    page = visit().page
+    page.goto(shown.page)
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if focused is None:
+            break
+        text, outline = focused
+        reached.add(text)
+        assert outline > 0, text
+    for wanted in ("Duration", "fill_kernel", "archive", "ncu-details.csv", "compare", "Compare"):
+        assert wanted in reached
+
+
+def test_without_scripts_the_tables_and_links_do_the_work(visit, shown):
+    page = visit(scripts=False).page
+    page.goto(shown.page)
+    assert page.locator("canvas").count() == 0
+    assert page.locator("table.bars").first.is_visible()
+
+    page.get_by_role("link", name="Duration", exact=True).click()
+
+    page.wait_for_url(re.compile("sort=-m0"))
+    assert page.locator("table.sortable tbody tr td").first.inner_text() == "3"
+    page.get_by_role("link", name="fill_kernel").click()
+    page.get_by_role("heading", name="Launch 1: fill_kernel").wait_for()
+
+
+def test_an_owner_compares_by_pasting_another_link(visit, shown):
+    page = visit().page
+    page.goto(shown.page)
+    again = page.locator(".related a").first.get_attribute("href")
+
+    page.get_by_label("Compare with another request").fill(urljoin(shown.base_url, again))
+    page.get_by_role("button", name="Compare").click()
+
+    page.get_by_text("Comparable").wait_for()
+    assert page.get_by_text("not measured on a GPU for this request").count() == 2
+
+
+# The least contrast of the elements at a selector with the ground that they stand on.
+CONTRAST = """selector => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = ([r, g, b]) => {
+    const part = (each) => ((each /= 255) <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const found = rgba(getComputedStyle(element).backgroundColor);
+      if (found[3] === 255) return found;
+    }
+    return [255, 255, 255, 255];
+  };
+  const found = [...document.querySelectorAll(selector)].map((element) => {
+    const [one, two] = [light(rgba(getComputedStyle(element).color)), light(ground(element))];
+    return (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+  });
+  return found.length ? Math.min(...found) : 0;
+}"""
+IS_DRAWN = """canvas => {
+  const seen = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  return new Set(new Uint32Array(seen.buffer)).size > 2;
+}"""
+FOCUSED = """() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return null;
+  return [element.textContent.trim(), parseFloat(getComputedStyle(element).outlineWidth)];
+}"""
