@@ -28,7 +28,7 @@ class ChildLimits:
     cpu_s: int = 60
     memory_bytes: int = 2 * 2**30  # address space; a usual report takes 160 MB
     open_files: int = 64
-    output_bytes: int = 64 * 2**20
+    output_bytes: int = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,16 +198,25 @@ def _names_gpu(told: str, asked: str) -> bool:
 
 
 def _differing_options(asked: Asked, told: CaptureSettings) -> list[str]:
-    """Where a report does not tell its settings, nothing is held against it."""
+    """What a report does not tell is not held against it."""
     if not told.told_by:
         return []
-    options = ("clock_control", "cache_control", "replay_mode", "kernel_name")
-    return [
-        f"{option.replace('_', ' ')} is {getattr(told, option) or 'not set'}, "
-        f"asked for was {getattr(asked, option) or 'none'}"
-        for option in options
-        if getattr(told, option) != getattr(asked, option)
+    modes = ("clock_control", "cache_control", "replay_mode")
+    found = [
+        f"{mode.replace('_', ' ')} is {getattr(told, mode)}, asked for was {getattr(asked, mode)}"
+        for mode in modes
+        if getattr(told, mode) not in ("", getattr(asked, mode))
     ]
+    if _first_word(told.kernel_name) != _first_word(asked.kernel_name):
+        is_now, was = told.kernel_name or "not set", asked.kernel_name or "none"
+        found.append(f"kernel name is {is_now}, asked for was {was}")
+    return found
+
+
+def _first_word(pattern: str) -> str:
+    """A recorded command line has no quotes around its words: a filter ends there at its blank."""
+    words = pattern.replace('"', "").split()
+    return words[0][:150] if words else ""
 
 
 def _unavailable(facts: ReportFacts) -> Iterator[Reason]:

@@ -155,6 +155,15 @@ def test_options_other_than_asked_degrade_and_are_named(measure, alice, flags, e
     assert "user01" not in json.dumps(capture.session)
 
 
+def test_a_filter_with_blanks_is_the_same_in_a_command_line_without_quotes(measure, alice):
+    pattern = 'regex:void my_kernel<"a", 1>'
+    line = f"ncu {ASKED} --kernel-name {pattern} -- python3 eval.py"
+
+    capture = capture_of(measure(alice, order={"ncu_kernel_name": pattern}, command_line=line))
+
+    assert (capture.verdict, capture.verdict_reasons) == ("complete", [])
+
+
 def test_a_launch_that_failed_makes_it_partial_and_is_named(measure, alice):
     names = (DURATION, OCCUPANCY, "lts__t_sector_hit_rate.pct", "smsp__inst_executed.sum")
     failed = a_launch("gone", **dict.fromkeys(names, math.nan))
