@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 import httpx
+from django.core.management.base import CommandError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # popcorn-cli polls every 5 s on a kept connection, and a close in between ends its command.
@@ -39,24 +41,25 @@ class Supervisor:
     """Starts both, restarts one that dies, and ends both on SIGTERM, SIGINT or `stop`."""
 
     def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
         self.address = f"http://{host}:{port}"
         self._commands = {"web": web_command(host, port), "dispatcher": dispatcher_command()}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopping = threading.Event()
 
     def start(self, *, ready_within_s: float = 60) -> None:
-        """Start both and wait until the web server answers. Raises RuntimeError when it does not."""
-        for name in self._commands:
-            self._spawn(name)
-        deadline = time.monotonic() + ready_within_s
-        while time.monotonic() < deadline and not self._stopping.is_set():
-            if self._children["web"].poll() is not None:
-                break
-            if self._answers():
-                return
-            time.sleep(0.1)
-        self.stop()
-        raise RuntimeError(f"the web server did not begin to answer at {self.address}")
+        """Start both and wait until the web server answers.
+
+        Raises CommandError when it does not, or when somebody else answers there.
+        """
+        self._require_free_port()
+        try:
+            for name in self._commands:
+                self._spawn(name)
+            self._wait_for_answer(ready_within_s)
+        except BaseException:  # Ctrl-C too: they have a session of their own and would stay
+            self.stop()
+            raise
 
     def run_until_stopped(self) -> None:
         """Keep both running until a signal asks to end."""
@@ -83,6 +86,24 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+
+    def _require_free_port(self) -> None:
+        """Else whoever is there would be taken for our web server."""
+        try:
+            socket.create_server((self.host, self.port)).close()
+        except OSError as error:
+            raise CommandError(
+                f"cannot listen at {self.address} ({os.strerror(error.errno or 0)}): "
+                "end what runs there, or choose another port"
+            ) from error
+
+    def _wait_for_answer(self, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline and self._children["web"].poll() is None:
+            if self._answers():
+                return
+            time.sleep(0.1)
+        raise CommandError(f"the web server did not begin to answer at {self.address}")
 
     def _spawn(self, name: str) -> None:
         # An own session: Ctrl-C in the terminal reaches the supervisor alone, which ends them in turn.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,22 @@ def test_serve_prints_a_login_that_works_and_ends_with_its_children(newcomer):
     assert serving.returncode == 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/health", trust_env=False)
+
+
+def test_serve_does_not_take_a_stranger_on_its_port_for_its_own_web_server(newcomer):
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "kernelbot_site.local", "serve", "--port", str(port)],
+            cwd=ROOT,
+            env=newcomer,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert f"cannot listen at http://127.0.0.1:{port}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "CLI id" not in done.stdout
