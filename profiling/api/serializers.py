@@ -29,9 +29,19 @@ class CaptureOptionsSerializer(serializers.Serializer[Any]):
 
     benchmark_index = serializers.CharField(required=False, allow_blank=True)
     ncu_kernel_name = serializers.CharField(
-        required=False, max_length=KERNEL_NAME_CHARS, trim_whitespace=False
+        required=False,
+        max_length=KERNEL_NAME_CHARS,
+        trim_whitespace=False,
+        error_messages={
+            "blank": "an empty name matches no kernel; leave the option out to capture all",
+            "max_length": f"at most {KERNEL_NAME_CHARS} characters are accepted",
+        },
     )
-    ncu_kernel_name_base = serializers.ChoiceField(required=False, choices=KERNEL_NAME_BASES)
+    ncu_kernel_name_base = serializers.ChoiceField(
+        required=False,
+        choices=KERNEL_NAME_BASES,
+        error_messages={"invalid_choice": f"one of {', '.join(KERNEL_NAME_BASES)} is wanted"},
+    )
     ncu_launch_count = serializers.CharField(required=False, allow_blank=True)
 
     def validate_benchmark_index(self, sent: str) -> int:

@@ -169,7 +169,7 @@ def test_too_many_parts_are_refused(service):
         ("ncu_kernel_name", "--set", 422, "ncu_kernel_name"),
         ("ncu_kernel_name", "regex:(", 422, "regular expression"),
         ("ncu_kernel_name", "regex:", 422, "regular expression"),
-        ("ncu_kernel_name_base", "short", 400, "ncu_kernel_name_base"),
+        ("ncu_kernel_name_base", "short", 400, "function, demangled, mangled"),
         ("ncu_kernel_name_base", "", 400, "ncu_kernel_name_base"),
         ("ncu_kernel_name_base", "Function", 400, "ncu_kernel_name_base"),
         ("ncu_launch_count", "0", 422, "1 to 1000"),
