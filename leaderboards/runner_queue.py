@@ -13,7 +13,7 @@ from runners.models import GpuPause, Job
 from runners.registry import find_gpu
 from runners.states import IN_FLIGHT, JobStatus
 
-PAUSED = "paused by the operators: its machines cannot do the work at present"
+PAUSED = "paused: its machines cannot do the work at present"
 
 
 def queue_columns(gpu: Any) -> dict[str, Combinable]:

@@ -14,7 +14,8 @@ from runners.states import FINAL, JobStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobNews:
-    """A job as a waiting client sees it. `queue_position` counts from 1, and only while queued."""
+    """A job as a waiting client sees it. `queue_position` counts from 1, and only while queued;
+    it is the order of arrival, while claims go by turns (dispatcher/claim.py)."""
 
     status: JobStatus
     attempt: int
@@ -33,12 +34,16 @@ class JobNews:
         again = f" (attempt {self.attempt})" if self.attempt > 1 else ""
         if self.status == JobStatus.QUEUED and self.gpu_is_paused:
             return (
-                f"{self.gpu} is paused by the operators; the request stays in the queue "
-                f"at position {self.queue_position}{again}"
+                f"{self.gpu} is paused, since its machines cannot do the work at present; the "
+                f"request stays in the queue at position {self.queue_position}{again}"
             )
         doing = f": {self.phase}" if self.phase else ""
+        # Claims serve people by turns, so that a later request of somebody else may come first.
+        order = " by arrival; people take turns" if (self.queue_position or 1) > 1 else ""
         return {
-            JobStatus.QUEUED: f"waiting for {self.gpu}, position {self.queue_position} in the queue",
+            JobStatus.QUEUED: (
+                f"waiting for {self.gpu}, position {self.queue_position} in the queue{order}"
+            ),
             JobStatus.STARTING: f"starting on {self.gpu}",
             JobStatus.RUNNING: f"running on {self.gpu}{doing}",
             JobStatus.COLLECTING: f"collecting the results from {self.gpu}{doing}",
@@ -70,7 +75,7 @@ def read_news(job_ids: Collection[UUID]) -> dict[UUID, JobNews]:
 
 
 def _queue_positions(gpus: Collection[str]) -> dict[UUID, int]:
-    """The place of every queued job in the queue of its GPU, the first is 1."""
+    """The place of every queued job in the queue of its GPU by arrival, the first is 1."""
     ahead: Counter[str] = Counter()
     positions = {}
     for job_id, gpu in Job.objects.queued().filter(gpu__in=gpus).values_list("pk", "gpu"):
