@@ -303,3 +303,8 @@ def test_the_examples_can_be_synced(capsys):
     assert rowsum.gpu_types == ["CPU"]
     assert rowsum.current_revision.directory.endswith("problems/rowsum_cpu")
     assert "B200" in board("vectoradd").gpu_types
+
+
+def test_the_command_says_that_a_directory_is_not_there(tmp_path):
+    with pytest.raises(CommandError, match=r"there is no directory .*missing"):
+        call_command("sync_problems", str(tmp_path / "missing"))

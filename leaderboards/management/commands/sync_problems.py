@@ -39,6 +39,8 @@ class Command(BaseCommand):
         try:
             if options["repository"]:
                 result = sync_repository(options["repository"], branch=options["branch"], **how)
+            elif not options["directory"].is_dir():
+                raise CommandError(f"there is no directory {options['directory']}")
             else:
                 result = sync_problems(options["directory"], **how)
         except ServiceError as error:
