@@ -9,7 +9,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from asgiref.sync import ThreadSensitiveContext
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import close_old_connections
 
 from kernelbot_site.asgi_types import App, Message, Receive, Scope, Send
 from kernelbot_site.logs import current_request_id
@@ -95,5 +96,16 @@ class ShareThreads:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        released = False
+
+        async def send_released(message: Message) -> None:
+            """Before the first piece of several, the thread's connection is given back: else it is
+            kept as long as the client reads, and eight streams use up a pool of eight."""
+            nonlocal released
+            if message.get("more_body") and not released:
+                released = True
+                await sync_to_async(close_old_connections)()
+            await send(message)
+
         async with ThreadSensitiveContext(executor=next(self.threads)):
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, send_released)
