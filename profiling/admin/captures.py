@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from profiling.admin.shown import captures_shown, json_shown, origin_shown, text_shown
+from profiling.admin.shown import captures_shown, origin_shown, record_shown, text_shown
 from profiling.models import Capture
 from profiling.reports.child import LAUNCHES_KEPT
 from runners.admin.base import ShownAdmin
@@ -95,8 +95,8 @@ class CaptureAdmin(ShownAdmin):
 
     @admin.display(description="run of the evaluator")
     def shown_run(self, capture: Capture) -> str:
-        return json_shown(capture.run)
+        return record_shown(capture.run)
 
     @admin.display(description="compilation")
     def shown_compilation(self, capture: Capture) -> str:
-        return json_shown(capture.compilation)
+        return record_shown(capture.compilation)

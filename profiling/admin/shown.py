@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import indent
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -50,6 +51,17 @@ def origin_shown(request: ProfileRequest) -> str:
 
 def json_shown(value: Any) -> SafeString:
     return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def record_shown(record: dict[str, Any] | None) -> SafeString:
+    """Field by field, logs as they are: nobody reads one with its line ends escaped."""
+    if record is None:
+        return text_shown("none")
+    shown = []
+    for name, value in record.items():
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        shown.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
+    return text_shown("\n".join(shown))
 
 
 def text_shown(text: str) -> SafeString:

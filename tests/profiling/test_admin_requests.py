@@ -54,6 +54,16 @@ def test_a_request_shows_what_was_asked_beside_what_was_measured(site, captured)
     assert reverse("capture-file", args=[captured.pk, 0, "details.csv"]) in page
 
 
+def test_a_compilers_words_are_shown_line_by_line(site, captured):
+    failed = captured.captures.get(failure_kind="compile_failed")
+    failed.compilation = {"success": False, "stderr": "a.cu(1): error: no ;\n  int n\n      ^\n"}
+    failed.save()
+
+    page = text_of(site, page_of(Capture, of=failed.pk))
+
+    assert "success: false\nstderr:\n    a.cu(1): error: no ;\n      int n\n" in page
+
+
 def test_an_operator_can_fetch_the_files_of_others(site, client, bob, captured):
     archive = Artifact.objects.get()
     page = reverse("capture-archive", args=[captured.pk, 0])
