@@ -233,6 +233,7 @@ class GpuPause(models.Model):
     resumed_by = models.CharField(max_length=200, blank=True)
 
     class Meta:
+        verbose_name = "GPU pause"
         constraints = [
             models.UniqueConstraint(
                 name="gpu_paused_once", fields=["gpu"], condition=Q(resumed_at__isnull=True)

@@ -5,8 +5,10 @@ DATABASE_URL is left alone: `make test-services` points it at PostgreSQL.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import tempfile
 
 GPU_TYPES = {
@@ -17,9 +19,12 @@ GPU_TYPES = {
     "CPU": {"runner": "local"},
 }
 
+DATA_DIR = tempfile.mkdtemp(prefix="kernelbot-tests-")
+atexit.register(shutil.rmtree, DATA_DIR, ignore_errors=True)
+
 os.environ |= {
     "SECRET_KEY": "only for tests, and long enough for the checks of Django",
-    "DATA_DIR": tempfile.mkdtemp(prefix="kernelbot-tests-"),
+    "DATA_DIR": DATA_DIR,
     "GPU_TYPES": json.dumps(GPU_TYPES),
     "PUBLIC_URL": "http://testserver",
     "ALLOWED_HOSTS": "testserver,127.0.0.1,localhost",

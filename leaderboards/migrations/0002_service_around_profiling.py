@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                 ("changed_by", models.CharField(max_length=250)),
             ],
             options={
+                "verbose_name_plural": "acceptance switches",
                 "ordering": ["-id"],
             },
         ),

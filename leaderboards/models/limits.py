@@ -52,6 +52,7 @@ class AcceptanceSwitch(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        verbose_name_plural = "acceptance switches"
 
     def __str__(self) -> str:
         return "accepting" if self.accepts else "not accepting"

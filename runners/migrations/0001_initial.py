@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ('resumed_by', models.CharField(blank=True, max_length=200)),
             ],
             options={
+                'verbose_name': 'GPU pause',
                 'constraints': [models.UniqueConstraint(condition=models.Q(('resumed_at__isnull', True)), fields=('gpu',), name='gpu_paused_once')],
             },
         ),
