@@ -100,6 +100,14 @@ LOCAL_RUN_USER: str = env.str("LOCAL_RUN_USER", "nobody")
 LOCAL_MEMORY_BYTES: int = env.int("LOCAL_MEMORY_BYTES", 4 * 2**30)
 LOCAL_PROCESSES: int = env.int("LOCAL_PROCESSES", 512)
 
+# --- KernelGuard: reads submissions before they run, in all modes but test; off without a command ---
+KERNELGUARD_COMMAND: str = env.str("KERNELGUARD_COMMAND", "").strip()
+KERNELGUARD_PROFILE: str = env.str("KERNELGUARD_PROFILE", "")
+KERNELGUARD_CONFIG: str = env.str("KERNELGUARD_CONFIG", "")
+KERNELGUARD_TIMEOUT_SEC: float = env.float("KERNELGUARD_TIMEOUT_SEC", 300)
+# Whether submissions run unchecked when the command cannot be run or gives no answer.
+KERNELGUARD_FAIL_OPEN: bool = env.bool("KERNELGUARD_FAIL_OPEN", False)
+
 # --- Modal: docs/modal.md. Only the dispatcher's environment holds the token ---
 MODAL_APP_NAME: str = env.str("MODAL_APP_NAME", "kernelbot")
 MODAL_ENVIRONMENT: str = env.str("MODAL_ENVIRONMENT", "")

@@ -8,6 +8,7 @@ from leaderboards import audit
 from leaderboards.acceptance import queue_secret_pass
 from leaderboards.models import SubmissionJob
 from leaderboards.preparation import select_benchmarks
+from leaderboards.rejection import note_rejection
 from leaderboards.stages import PassFacts, judge_pass, keep_stages, lock_submission
 from leaderboards.task_config import build_job_config
 from leaderboards.verbs import for_move
@@ -51,8 +52,16 @@ class SubmissionJobHandler:
             capture=None,
         )
 
+    def code_to_check(self, job: Job) -> str | None:
+        """The secret pass runs what its public pass was let through with."""
+        of = _pass_of(job)
+        if of.secret or of.submission.mode == Mode.TEST:
+            return None
+        return of.submission.source.text
+
     def moved(self, job: Job, event: JobEvent) -> None:
         of = SubmissionJob.objects.select_related("submission").get(job=job)
+        note_rejection(job, of.submission_id)
         audit.record(
             for_move(event),
             of.submission,

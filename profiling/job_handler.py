@@ -12,6 +12,7 @@ from django.conf import settings
 
 from leaderboards import audit
 from leaderboards.models import Run, Submission
+from leaderboards.rejection import note_rejection
 from leaderboards.stages import keep_stages
 from profiling.capture_facts import CaptureFacts, judge_capture, keep_details, request_verdict
 from profiling.configs import chosen_benchmarks, profile_config
@@ -62,8 +63,15 @@ class ProfileJobHandler:
             request, source.text, gpu=gpu, job_id=str(job.pk), attempt=job.attempt
         )
 
+    def code_to_check(self, job: Job) -> str | None:
+        request = _request_of(job)
+        assert request.submission is not None
+        return request.submission.source.text
+
     def moved(self, job: Job, event: JobEvent) -> None:
-        request = ProfileRequest.objects.only("pk").get(job=job)
+        request = ProfileRequest.objects.only("pk", "submission_id").get(job=job)
+        assert request.submission_id is not None
+        note_rejection(job, request.submission_id)
         audit.record(
             for_move(event),
             request,

@@ -9,6 +9,9 @@ from runners.gpu.contract import JobConfig
 from runners.gpu.envelope import Envelope
 from runners.models import Artifact, Job, JobEvent
 
+# The failure kind of a job whose code the pre-check rejected, so that nothing of it ran.
+KERNELGUARD_REJECTED = "kernelguard_rejected"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
@@ -28,6 +31,13 @@ class JobHandler(Protocol):
 
     def build_config(self, job: Job) -> JobConfig:
         """The task config of this attempt, from rows alone."""
+        ...
+
+    def code_to_check(self, job: Job) -> str | None:
+        """What KernelGuard is to read before anything runs; None where there is no need.
+
+        A rejection ends the job with the failure kind KERNELGUARD_REJECTED.
+        """
         ...
 
     def moved(self, job: Job, event: JobEvent) -> None:

@@ -13,6 +13,7 @@ from profiling.models import ProfileRequest
 from profiling.streaming.news import JobNews
 from profiling.wire_result import WireResult, build_result
 from runners.gpu.contract import FailureKind, Fault
+from runners.handlers import KERNELGUARD_REJECTED
 from runners.models import Job
 from runners.states import JobStatus
 
@@ -46,6 +47,12 @@ def read_ending(request_id: UUID) -> Ending:
     return Ending(messages=(*result.messages, look), result=result)
 
 
+def is_theirs(kind: str) -> bool:
+    """Whether a job failed by something in the submission, which its sender may read."""
+    known = kind in list(FailureKind) and FailureKind(kind).fault is not Fault.SERVICE
+    return known or kind == KERNELGUARD_REJECTED
+
+
 def describe_failure(request: ProfileRequest, job: Job) -> dict[str, Any]:
     """`detail`, `status_code` and `code` of a job that gave no result.
 
@@ -62,7 +69,7 @@ def describe_failure(request: ProfileRequest, job: Job) -> dict[str, Any]:
             f"or ask the operators ({reference})"
         )
         return {"detail": detail, "status_code": 504, "code": kind}
-    if kind in list(FailureKind) and FailureKind(kind).fault is not Fault.SERVICE:
+    if is_theirs(kind):
         return {"detail": job.failure_message, "status_code": 400, "code": kind}
     detail = (
         f"the service could not make this profile ({words}); nothing is wrong with the "

@@ -8,10 +8,9 @@ from typing import Any
 from leaderboards.models import Submission, SubmissionJob
 from leaderboards.stream_use import warn_of_stream_use
 from leaderboards.submission_reads import StageRow, SubmissionRow, read_submission
-from profiling.streaming.endings import Ending
+from profiling.streaming.endings import Ending, is_theirs
 from profiling.streaming.news import read_news
 from profiling.wire_result import NO_RUN, NO_SYSTEM, WireResult
-from runners.gpu.contract import FailureKind, Fault
 from runners.models import Job
 from runners.states import JobStatus
 
@@ -35,9 +34,8 @@ def read_submission_ending(submission_id: int) -> Ending:
 
 def _error(job: Job, row: SubmissionRow) -> dict[str, Any]:
     kind = job.failure_kind or job.status
-    theirs = kind in list(FailureKind) and FailureKind(kind).fault is not Fault.SERVICE
     status_code = {JobStatus.CANCELLED: 409, JobStatus.TIMED_OUT: 504}.get(
-        JobStatus(job.status), 400 if theirs else 503
+        JobStatus(job.status), 400 if is_theirs(kind) else 503
     )
     return {"detail": row.progress.error, "status_code": status_code, "code": kind}
 

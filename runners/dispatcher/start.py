@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from runners.backends.base import START_UNKNOWN
 from runners.dispatcher.flight import Flight
+from runners.dispatcher.kernelguard import check_code
 from runners.dispatcher.strays import end_strays, settling_time
 from runners.exceptions import LostRace, RunnerFault
 from runners.gpu.contract import JobConfig
@@ -26,7 +27,9 @@ async def start_job(flight: Flight) -> float | None:
         return await recover_start(flight)
     flight.fresh = False
     config = await _config_of(flight)
-    if config is None or not flight.is_leased():
+    if config is None or not await _is_let_through(flight):
+        return None
+    if not flight.is_leased():
         return None
     flight.starting = True
     try:
@@ -57,6 +60,21 @@ async def _config_of(flight: Flight) -> JobConfig | None:
             delay_s=settings.POISON_DELAY_S,
         )
     return None
+
+
+async def _is_let_through(flight: Flight) -> bool:
+    """It may take minutes, in which the job can be cancelled as before."""
+    if not settings.KERNELGUARD_COMMAND:
+        return True
+    code = await flight.holder.db(handler_of(flight.job).code_to_check, flight.job)
+    if code is None:
+        return True
+    try:
+        await check_code(code)
+    except RunnerFault as fault:
+        await flight.end(JobStatus.FAILED, kind=fault.kind, message=str(fault))
+        return False
+    return True
 
 
 async def _start(flight: Flight, config: JobConfig) -> float | None:

@@ -31,6 +31,9 @@ class TestJobHandler:
             selected=(0, 1),
         )
 
+    def code_to_check(self, job):
+        return None
+
     def moved(self, job, event):
         pass
 
