@@ -17,6 +17,8 @@ class Verb(models.TextChoices):
     REVIEWED = "profile.reviewed"
     REJECTED = "profile.rejected"
     REREAD = "profile.reread"
+    DOWNLOADED = "profile.downloaded"
+    PRUNED = "profile.pruned"
     GPU_RESUMED = "gpu.resumed"
     # What became of it: one per move of the job.
     STARTING = "profile.starting"

@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 from django.core.files.storage import storages
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runners.artifacts import (
@@ -199,3 +199,52 @@ def test_files_without_a_row_are_found_and_removed_only_when_asked(store, add_jo
     assert find_orphans() == []
     assert content_of(kept) == b"one"
     assert (reports / str(running.pk) / "1" / "profile.0.zip").exists()
+
+
+def verify(*options):
+    """Lines of the listing, and the final error."""
+    out, ended = StringIO(), ""
+    try:
+        call_command("verify_reports", *options, stdout=out)
+    except CommandError as error:
+        ended = f"{error.returncode}: {error}"
+    return out.getvalue().splitlines(), ended
+
+
+def test_missing_damaged_and_extra_files_are_told_apart(store, add_job, reports):
+    job = add_job()
+    good, cut, other, missing, extra, purged = (
+        store(job, b"content", f"profile.{number}.zip") for number in range(6)
+    )
+    (reports / cut.file.name).write_bytes(b"cont")
+    (reports / other.file.name).write_bytes(b"CONTENT")
+    (reports / missing.file.name).unlink()
+    Artifact.objects.filter(pk=extra.pk).delete()
+    Artifact.objects.filter(pk=purged.pk).update(purged_at=timezone.now())
+    move(job, JobStatus.CANCELLED, actor_label="alice")
+
+    lines, ended = verify()
+
+    assert lines[:3] == [
+        f"{cut}: it has 4 bytes in place of 7",
+        f"{other}: its content is another",
+        f"{missing}: it is missing",
+    ]
+    assert sorted(line.split(":")[0] for line in lines[3:]) == [str(extra), str(purged)]
+    assert ended == "1: 3 of 4 files are not what was stored; 2 files have no row"
+    assert str(good) not in "\n".join(lines)
+    assert verify("--since", "2999-01-01T00:00") == (["0 files are what was stored"], "")
+
+
+def test_a_storage_in_order_verifies_and_one_that_is_away_does_not(store, add_job, reports):
+    artifact = store(add_job(), b"one")
+    assert verify() == (["1 files are what was stored"], "")
+    reports.rename(reports.with_name("elsewhere"))
+    reports.write_text("a file where the folder should be")
+
+    lines, ended = verify("--since", "2000-01-01T00:00")
+
+    assert lines == [
+        f"{artifact}: it cannot be read: The storage of reports does not answer; try again later."
+    ]
+    assert ended == "1: 1 of 1 files are not what was stored"

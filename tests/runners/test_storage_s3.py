@@ -7,14 +7,18 @@ import os
 import resource
 import threading
 import zipfile
+from io import StringIO
 
 import pytest
 from django.core.files import File
 from django.core.files.storage import storages
+from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from runners import storage_s3
 from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact, store_artifact
-from runners.models import Artifact
+from runners.models import Artifact, Job
+from runners.states import JobStatus
 from runners.transitions import queue_job
 from tests.object_store import AWS, BUCKET, ObjectStore
 
@@ -187,3 +191,27 @@ def storage_file(size: int, byte: bytes = b"\0"):
     import io
 
     return io.BytesIO(byte * size)
+
+
+def test_reports_in_s3_are_verified_and_what_no_row_names_is_found(reports, s3, make_file, job):
+    kept, damaged, missing, extra = (
+        store_artifact(job, name, path, **facts)
+        for name in ("a", "b", "c", "d")
+        for path, facts in [make_file(b"content", name)]
+    )
+    s3.client().put_object(Bucket=BUCKET, Key=damaged.file.name, Body=b"CONTENT")
+    s3.client().delete_object(Bucket=BUCKET, Key=missing.file.name)
+    Artifact.objects.filter(pk=extra.pk).delete()
+    Job.objects.update(status=JobStatus.CANCELLED, finished_at=timezone.now())
+    out = StringIO()
+
+    with pytest.raises(CommandError, match="1 files have no row"):
+        call_command("verify_reports", stdout=out)
+
+    told = dict(line.split(": ", 1) for line in out.getvalue().splitlines())
+    assert told.keys() == {str(damaged), str(missing), str(extra)}
+    assert (told[str(damaged)], told[str(missing)]) == (
+        "its content is another",
+        "it is missing",
+    )
+    assert str(kept) not in told

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import storages
 from django.core.management.base import BaseCommand, CommandParser
 
-from runners.models import Artifact, Job
+from runners.stored_files import find_orphans
 
 
 class Command(BaseCommand):
@@ -30,24 +28,3 @@ class Command(BaseCommand):
                 storage.delete(key)
         what = "deleted" if delete else "found; --delete removes them"
         self.stderr.write(f"{found} files without a row {what}")
-
-
-def find_orphans(storage: Storage) -> Iterator[str]:
-    """Keys without a row. Only folders that look like a job's are looked into."""
-    folders, _ = storage.listdir("")
-    for folder in folders:
-        try:
-            job_id = UUID(folder)
-        except ValueError:
-            continue
-        if Job.objects.active().filter(pk=job_id).exists():
-            continue  # its file may have been stored just now, and its row is on the way
-        named = set(Artifact.objects.filter(job=job_id).values_list("file", flat=True))
-        yield from (key for key in _files(storage, folder) if key not in named)
-
-
-def _files(storage: Storage, folder: str) -> Iterator[str]:
-    folders, files = storage.listdir(folder)
-    yield from (f"{folder}/{name}" for name in files)
-    for each in folders:
-        yield from _files(storage, f"{folder}/{each}")

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
+from django.core.files.storage import storages
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive, make_aware
 
 from runners.models import Artifact
-
-PIECE_BYTES = 2**20
+from runners.stored_files import find_damage, find_orphans
 
 
 class Command(BaseCommand):
     help = (
         "Read every report of the storage and compare it with its row: after a restore, or now and "
-        "then. Ends with 1 when a file is missing or is not what was stored."
+        "then. Files that no row names are listed too. Ends with 1 when a file is missing, is not "
+        "what was stored, or is one too many."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--since", help="only what was stored after this time, ISO 8601")
+        parser.add_argument(
+            "--since",
+            help="only what was stored after this time, ISO 8601; then nobody looks for extra files",
+        )
 
     def handle(self, *args: Any, since: str | None, **options: Any) -> None:
         artifacts = Artifact.objects.filter(purged_at__isnull=True).order_by("pk")
@@ -32,29 +35,21 @@ class Command(BaseCommand):
             artifacts = artifacts.filter(
                 created_at__gt=make_aware(after) if is_naive(after) else after
             )
-        read = damaged = 0
+        read = damaged = extra = 0
         for artifact in artifacts.iterator(chunk_size=500):
             read += 1
             if wrong := find_damage(artifact):
                 damaged += 1
                 self.stdout.write(f"{artifact}: {wrong}")
+        if since is None:
+            for key in find_orphans(storages["reports"]):
+                extra += 1
+                self.stdout.write(f"{key}: no row names it; find_orphan_files --delete removes it")
+        problems = []
         if damaged:
-            raise CommandError(f"{damaged} of {read} files are not what was stored")
+            problems.append(f"{damaged} of {read} files are not what was stored")
+        if extra:
+            problems.append(f"{extra} files have no row")
+        if problems:
+            raise CommandError("; ".join(problems))
         self.stdout.write(f"{read} files are what was stored")
-
-
-def find_damage(artifact: Artifact) -> str:
-    """What is wrong with the stored file, empty when nothing is."""
-    digest, size = hashlib.sha256(), 0
-    try:
-        with artifact.file.open("rb") as stored:
-            while piece := stored.read(PIECE_BYTES):
-                digest.update(piece)
-                size += len(piece)
-    except FileNotFoundError:
-        return "it is missing"
-    if size != artifact.size:
-        return f"it has {size} bytes in place of {artifact.size}"
-    if digest.hexdigest() != artifact.sha256:
-        return "its content is another"
-    return ""
