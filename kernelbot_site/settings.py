@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.csp import CSP
-from environs import FileAwareEnv, validate
+from environs import EnvValidationError, FileAwareEnv, validate
 
 from leaderboards.api.client_address import TrustedProxies
 from runners.registry import GpuType, read_gpu_types
+from runners.storage_address import read_storage
 
 env = FileAwareEnv()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -57,28 +58,21 @@ else:
         }
     DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = env.bool("DATABASE_IS_PGBOUNCER", False)
 
-REPORTS_S3_BUCKET: str = env.str("REPORTS_S3_BUCKET", "")
+# file:///path, s3://bucket, gs://bucket or azure://container, each with a path if wanted.
+REPORTS_STORAGE_URL: str = env.str("REPORTS_STORAGE_URL", (DATA_DIR.resolve() / "reports").as_uri())
+REPORTS_S3_ENDPOINT: str = env.str("REPORTS_S3_ENDPOINT", "")
+try:
+    _reports = read_storage(REPORTS_STORAGE_URL, endpoint=REPORTS_S3_ENDPOINT)
+except ValueError as error:
+    raise EnvValidationError(
+        f'Environment variable "REPORTS_STORAGE_URL" invalid: {error}', [str(error)]
+    ) from error
+# Seconds for which the storage itself gives an archive to whoever has its address; 0 turns it off.
+SIGNED_DOWNLOADS_S: int = env.int("SIGNED_DOWNLOADS_S", 0, validate=validate.Range(min=0))
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "reports": (
-        {
-            "BACKEND": "runners.storage_s3.ReportsS3Storage",
-            "OPTIONS": {
-                "bucket_name": REPORTS_S3_BUCKET,
-                "endpoint_url": env.url("REPORTS_S3_ENDPOINT").geturl()
-                if env.str("REPORTS_S3_ENDPOINT", "")
-                else None,
-                "file_overwrite": True,  # keys hold job and attempt; artifacts.py compares contents
-                "default_acl": None,
-            },
-        }
-        if REPORTS_S3_BUCKET
-        else {
-            "BACKEND": "runners.storage.DurableFileStorage",
-            "OPTIONS": {"location": DATA_DIR / "reports", "base_url": None},
-        }
-    ),
+    "reports": _reports,
 }
 CACHES: dict[str, Any] = {"default": env.dj_cache_url("CACHE_URL", "locmem://")}
 if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":

@@ -9,7 +9,8 @@ import zipfile
 from collections.abc import AsyncIterator
 from typing import IO, Any
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
@@ -17,13 +18,25 @@ from django.utils.http import content_disposition_header
 from profiling.addresses import ARCHIVE_FILES, file_name
 from profiling.evidence import details_of
 from profiling.models import Capture, ProfileRequest
+from profiling.ranges import Unsatisfiable, wanted_range
 from profiling.reports.export import details_csv, details_text
-from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact
+from runners.artifacts import ArtifactGone, StorageUnavailable, open_artifact, signed_url
 from runners.models import Artifact
 
 PIECE_BYTES = 256 * 2**10
 _MADE = {"details.txt": details_text, "details.csv": details_csv}
 _TYPES = {"details.txt": "text/plain; charset=utf-8", "details.csv": "text/csv; charset=utf-8"}
+
+
+def send_or_sign_archive(
+    http: HttpRequest, request: ProfileRequest, capture: Capture, artifact: Artifact
+) -> HttpResponseBase:
+    """As `send_archive`; with SIGNED_DOWNLOADS_S a GET is led to the storage, if that can sign."""
+    if http.method == "GET" and settings.SIGNED_DOWNLOADS_S:
+        name = file_name(request, capture, ".zip")
+        if url := signed_url(artifact, name, settings.SIGNED_DOWNLOADS_S):
+            return HttpResponseRedirect(url, headers={"Cache-Control": "no-store"})
+    return send_archive(http, request, capture, artifact)
 
 
 def send_archive(
@@ -92,13 +105,23 @@ def _send_made(
 
 
 class _Pieces:
-    """The content of an open file, read in threads; the response closes it in every case."""
+    """Bytes of an open file, read in threads; the response closes it in every case."""
 
     def __init__(self, *opened: IO[bytes] | Any) -> None:
         self._opened = opened
+        self._begin = self._left = 0
+
+    def select(self, wanted: range) -> None:
+        self._begin, self._left = wanted.start, len(wanted)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := await asyncio.to_thread(self._opened[0].read, PIECE_BYTES):
+        if self._begin:
+            await asyncio.to_thread(self._opened[0].seek, self._begin)
+        while self._left:
+            piece = await asyncio.to_thread(self._opened[0].read, min(PIECE_BYTES, self._left))
+            if not piece:
+                raise OSError("the stored file is shorter than its record says")
+            self._left -= len(piece)
             yield piece
 
     def close(self) -> None:
@@ -109,6 +132,7 @@ class _Pieces:
 def _send(
     http: HttpRequest, pieces: _Pieces, *, name: str, size: int, etag: str, content_type: str
 ) -> HttpResponseBase:
+    """All of the file, the range that was asked for, or what a conditional request gets."""
     disposition = content_disposition_header(as_attachment=True, filename=name)
     assert disposition is not None
     headers = {
@@ -116,13 +140,32 @@ def _send(
         "Content-Disposition": disposition,
         "ETag": etag,
         "Cache-Control": "private, no-transform",
+        "Accept-Ranges": "bytes",
     }
     # None unless the client has it already, or asked for another version.
     unsent = get_conditional_response(http, etag=etag)
     if unsent is None and http.method != "HEAD":
-        return StreamingHttpResponse(pieces, content_type=content_type, headers=headers)
+        return _send_pieces(http, pieces, size, headers | {"Content-Type": content_type})
     pieces.close()
     if unsent is not None:
         unsent.headers["ETag"] = etag
         return unsent
     return HttpResponse(content_type=content_type, headers=headers)
+
+
+def _send_pieces(
+    http: HttpRequest, pieces: _Pieces, size: int, headers: dict[str, str]
+) -> HttpResponseBase:
+    try:
+        wanted = wanted_range(http, size=size, etag=headers["ETag"])
+    except Unsatisfiable:
+        pieces.close()
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+    pieces.select(wanted or range(size))
+    if wanted is None:
+        return StreamingHttpResponse(pieces, headers=headers)
+    headers |= {
+        "Content-Length": str(len(wanted)),
+        "Content-Range": f"bytes {wanted.start}-{wanted.stop - 1}/{size}",
+    }
+    return StreamingHttpResponse(pieces, status=206, headers=headers)

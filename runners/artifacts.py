@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files import File
 from django.core.files.storage import Storage, storages
 from django.utils import timezone
@@ -82,6 +81,22 @@ def open_artifact(artifact: Artifact) -> File[bytes]:
         return opened
 
 
+def signed_url(artifact: Artifact, name: str, seconds: int) -> str | None:
+    """Where the storage itself gives the file to whoever has this address, for so long.
+
+    `name` is what it will be called on somebody's disk. None where the storage cannot sign. Raises
+    StorageUnavailable or ArtifactGone, the latter only where the file was purged.
+    """
+    sign = getattr(storages["reports"], "signed_url", None)
+    if sign is None:
+        return None
+    if artifact.purged_at is not None:
+        raise ArtifactGone("This file was removed.")
+    with _storage_errors():
+        url: str = sign(str(artifact.file.name), name, artifact.content_type, seconds)
+        return url
+
+
 def purge_artifact(artifact: Artifact) -> None:
     """Remove the file and keep the row; harmless to repeat. Raises StorageUnavailable."""
     with _storage_errors():
@@ -96,7 +111,7 @@ def _storage_errors() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise ArtifactGone("This file is no longer in the storage.") from error
-    except (OSError, BotoCoreError, ClientError) as error:
+    except (OSError, *getattr(storages["reports"], "outages", ())) as error:
         raise StorageUnavailable(
             "The storage of reports does not answer; try again later.", retry_after=30
         ) from error

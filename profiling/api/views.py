@@ -33,7 +33,7 @@ from profiling.addresses import ARCHIVE_FILES, request_urls
 from profiling.api.accepting import UploadViewSet
 from profiling.api.serializers import RequestSerializer, RequestSummarySerializer
 from profiling.api.streams import stream_profile
-from profiling.downloads import send_archive, send_file
+from profiling.downloads import send_file, send_or_sign_archive
 from profiling.models import Capture, ProfileRequest
 from profiling.streaming.endings import describe_failure
 from profiling.streaming.news import read_news
@@ -171,7 +171,7 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
 
     def archive(self, request: Request, pk: UUID, index: int) -> HttpResponseBase:
         found, capture, stored = self._stored_capture(index)
-        return send_archive(request._request, found, capture, stored)
+        return send_or_sign_archive(request._request, found, capture, stored)
 
     def file(self, request: Request, pk: UUID, index: int, name: str) -> HttpResponseBase:
         found, capture, stored = self._stored_capture(index)

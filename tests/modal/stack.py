@@ -72,7 +72,7 @@ class Stack(Service):
         defaults: dict[str, object] = AWS | {
             "GPU_TYPES": json.dumps({"L4": l4}),
             "MODAL_DEPLOYMENT": DEPLOYMENT,
-            "REPORTS_S3_BUCKET": BUCKET,
+            "REPORTS_STORAGE_URL": f"s3://{BUCKET}",
             "REPORTS_S3_ENDPOINT": self.s3.url,
             "POLL_EVERY_S": "0.1",
             "START_LIMIT_S": "6",

@@ -15,6 +15,8 @@ class ForgetfulStorage(DurableFileStorage):
 
 
 class UnreachableStorage(DurableFileStorage):
+    outages = (EndpointConnectionError,)
+
     def exists(self, name):
         raise EndpointConnectionError(endpoint_url="http://storage.example")
 

@@ -1,0 +1,91 @@
+"""Archives that lie in S3, downloaded over HTTP: in ranges, flat in memory, by signed addresses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from tests.object_store import AWS, BUCKET, ObjectStore
+from tests.server.ranges import check_ranges
+from tests.server.test_ranges import profile
+
+pytestmark = pytest.mark.services
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def s3():
+    made = ObjectStore()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def start(make_service, s3):
+    """A service that keeps its captures in S3, with the archive of one request."""
+
+    def made(size: int, **settings):
+        service = make_service(
+            REPORTS_STORAGE_URL=f"s3://{BUCKET}", REPORTS_S3_ENDPOINT=s3.url, **AWS, **settings
+        )
+        path = service.make_archive(size)
+        service.plan(archive=str(path))
+        service.start_web()
+        service.start_dispatcher()
+        return service, profile(service)["captures"][0]["archive"], path.read_bytes()
+
+    return made
+
+
+def memory_of(pid: int) -> int:
+    """Most bytes that the process ever held."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 2**10
+
+
+def test_ranges_of_an_archive_in_s3_are_given_and_memory_stays_flat(start):
+    """FR-21."""
+    service, archive, content = start(24 * MIB)
+    for _ in range(3):  # until every thread of the server has had its buffers and its connection
+        check_ranges(service, archive["url"], content)
+    before = memory_of(service.pid("web"))
+
+    check_ranges(service, archive["url"], content)
+
+    assert memory_of(service.pid("web")) - before < 16 * MIB
+
+
+def test_a_signed_address_gives_the_archive_without_an_id_and_expires(start):
+    service, archive, content = start(MIB, SIGNED_DOWNLOADS_S=120)
+
+    with service.client() as client:
+        led = client.get(archive["url"])
+        head = client.head(archive["url"])
+    with httpx.Client(trust_env=False) as stranger:
+        answer = stranger.get(led.headers["Location"])
+        part = stranger.get(led.headers["Location"], headers={"Range": "bytes=3-9"})
+    with service.client("bob-cli-id") as client:
+        refused = client.get(archive["url"])
+
+    assert (led.status_code, led.headers["Cache-Control"]) == (302, "no-store")
+    assert answer.content == content
+    assert part.content == content[3:10]
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="rowsum-B200-')
+    query = parse_qs(urlsplit(led.headers["Location"]).query)
+    assert "Signature" in " ".join(query)
+    assert AWS["AWS_SECRET_ACCESS_KEY"] not in query.get("X-Amz-Signature", [])
+    assert (head.status_code, head.headers["Content-Length"]) == (200, str(len(content)))
+    assert refused.status_code == 404
+
+
+def test_without_the_setting_nobody_is_led_away(start):
+    service, archive, content = start(MIB)
+
+    with service.client() as client:
+        answer = client.get(archive["url"])
+
+    assert (answer.status_code, answer.content) == (200, content)
