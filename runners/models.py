@@ -255,3 +255,15 @@ class DispatcherHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"dispatcher {self.owner}"
+
+
+class DispatcherTurn(models.Model):
+    """Work that one dispatcher at a time may do: dispatcher/turns.py."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    # Of whoever does it now; a random word for each time.
+    token = models.CharField(max_length=32, blank=True)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

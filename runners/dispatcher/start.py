@@ -108,12 +108,12 @@ async def recover_start(flight: Flight) -> float | None:
     # The provider's clock is not ours.
     since = job.starting_at - timedelta(seconds=settings.START_MARGIN_S)
     try:
-        young = await end_strays(flight.runner, flight.holder.db, since)
+        is_certain = await end_strays(flight.runner, flight.holder.db, since)
     except TimeoutError:
         return flight.back_off_s()
     except RunnerFault as fault:
         return await flight.bear(fault, patience_s=settings.POLL_PATIENCE_S)
-    if young:  # another dispatcher's, or this job's
+    if not is_certain:
         return float(settings.POLL_EVERY_S)
     await flight.requeue(
         kind="start_lost",

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from django.conf import settings
 from django.utils import timezone
 
 from runners.backends.base import Runner
 from runners.dispatcher.database import Threads
+from runners.dispatcher.turns import end_turn, take_turn
 from runners.models import Job
 
 logger = logging.getLogger(__name__)
 
 # Ending a family of processes takes seconds; a provider that hangs must not hold up the others.
 END_LIMIT_S = 60.0
+# Renewed before each run that is ended.
+TURN_S = 2 * END_LIMIT_S
 
 
 def settling_time() -> timedelta:
@@ -32,23 +36,37 @@ async def end_run(runner: Runner, external_id: str, *, cancel: bool = True) -> N
         await runner.release(external_id)
 
 
-async def end_strays(runner: Runner, db: Threads, since: datetime) -> int:
-    """End what is surely nobody's; how many are so young that their id may just be on its way.
+async def end_strays(runner: Runner, db: Threads, since: datetime) -> bool:
+    """End what is surely nobody's, and say whether nothing is left that might be.
 
-    Raises RunnerFault, or TimeoutError.
+    False where a run is so young that its id may just be on its way, or where another dispatcher
+    is at it. Raises RunnerFault, or TimeoutError.
     """
-    runs = await runner.unclaimed(since)
+    turn = f"strays of {runner.name}", uuid4().hex
+    if not await db(take_turn, *turn, TURN_S):
+        return False
+    try:
+        return await _end_in_turn(runner, db, since, turn)
+    finally:
+        await db(end_turn, *turn)
+
+
+async def _end_in_turn(runner: Runner, db: Threads, since: datetime, turn: tuple[str, str]) -> bool:
+    async with asyncio.timeout(END_LIMIT_S):
+        runs = await runner.unclaimed(since)
     known = await db(_known_ids, runner.name, [run.external_id for run in runs])
-    young = 0
+    young = False
     for run in runs:
         if run.external_id in known:
             continue
         if timezone.now() < run.started_at + settling_time():
-            young += 1
+            young = True
             continue
+        if not await db(take_turn, *turn, TURN_S):  # this process was stopped for a while
+            return False
         logger.warning("run %s at %s belongs to no row", run.external_id, runner.name)
         await end_run(runner, run.external_id)
-    return young
+    return not young
 
 
 def _known_ids(runner: str, external_ids: list[str]) -> set[str]:
