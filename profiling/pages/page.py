@@ -111,6 +111,7 @@ def _capture_facts(
     index = capture.benchmark_index
     return {
         "row": capture,
+        "notes": _notes(capture),
         "compared": compare_with_asked(request, capture),
         "kernels": _kernels(capture, choice, place, launch_index),
         "launch": _launch_facts(details, launch_index) if details else None,
@@ -120,6 +121,12 @@ def _capture_facts(
         "archive": place.archive(index),
         "logs": _logs(capture),
     }
+
+
+def _notes(capture: Capture) -> list[dict[str, str]]:
+    """Those that are no reason of the verdict already."""
+    told = {reason["code"] for reason in capture.verdict_reasons}
+    return [note for note in capture.notes if note["kind"] not in told]
 
 
 def _kernels(capture: Capture, choice: Choice, place: Place, launch: int) -> KernelTable | None:
