@@ -32,8 +32,9 @@ help:  ## say what there is
 demo: .venv/base.done  ## profile the example submission and show what came back
 	@$(LOCAL) demo
 
-serve: .venv/base.done  ## run the service on this machine until Ctrl-C
-	@$(LOCAL) serve
+PORT ?= 8000
+serve: .venv/base.done  ## run the service on this machine until Ctrl-C; PORT=8900 for another port
+	@$(LOCAL) serve --port $(PORT)
 
 test: .venv/dev.done  ## all tests that need no service
 	$(PYTEST) -n 2 --dist loadgroup

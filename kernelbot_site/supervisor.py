@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -35,6 +36,12 @@ def web_command(host: str, port: int, processes: int = 1) -> list[str]:
 
 def dispatcher_command() -> list[str]:
     return [sys.executable, str(BASE_DIR / "manage.py"), "run_dispatcher"]
+
+
+def end_with_parent() -> None:
+    """A supervisor that was killed must not leave a web server that nobody watches."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 class Supervisor:
@@ -112,6 +119,7 @@ class Supervisor:
             cwd=BASE_DIR,
             env={"PUBLIC_URL": self.address} | os.environ,
             start_new_session=True,
+            preexec_fn=end_with_parent if sys.platform == "linux" else None,
         )
 
     def _answers(self) -> bool:

@@ -43,10 +43,7 @@ def origin_shown(request: ProfileRequest) -> str:
     """Empty for what a GPU measured for this request."""
     if not request.result_origin:
         return ""
-    return format_html(
-        "<strong>{}: not measured on a GPU for this request</strong>",
-        request.result_origin,
-    )
+    return format_html("<strong>{}, not measured</strong>", request.result_origin)
 
 
 def json_shown(value: Any) -> SafeString:

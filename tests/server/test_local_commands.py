@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -85,3 +86,26 @@ def test_serve_does_not_take_a_stranger_on_its_port_for_its_own_web_server(newco
     assert f"cannot listen at http://127.0.0.1:{port}" in done.stderr
     assert "Traceback" not in done.stderr
     assert "CLI id" not in done.stdout
+
+
+def test_a_killed_supervisor_leaves_no_server_behind(newcomer):
+    port = free_port()
+    command = [sys.executable, "-m", "kernelbot_site.local", "serve", "--port", str(port)]
+    serving = subprocess.Popen(command, cwd=ROOT, env=newcomer, stdout=subprocess.PIPE, text=True)
+    assert str(port) in serving.stdout.readline()
+
+    serving.kill()
+    serving.wait(timeout=30)
+    serving.stdout.close()
+
+    deadline = time.monotonic() + 30
+    while answers(f"http://127.0.0.1:{port}/health"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
