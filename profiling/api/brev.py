@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboards.api.authentication import CliIdAuthentication, person
+from leaderboards.api.context import request_context
 from leaderboards.api.patience import PatientReads
 from leaderboards.exceptions import GpuNotProfilable
 from leaderboards.models import Leaderboard
@@ -25,6 +26,7 @@ from profiling.downloads import send_archive
 from profiling.models import Capture, ProfileRequest
 from profiling.streaming.endings import describe_failure
 from profiling.streaming.news import JobNews, read_news
+from profiling.trail import recorded
 from profiling.wire_report import messages_of
 from runners.registry import find_gpu
 from runners.states import ON_THE_WIRE, JobStatus
@@ -82,7 +84,9 @@ class BrevJobViewSet(PatientReads, viewsets.ViewSet):
         found = self._find(request, pk)
         for capture in found.captures.select_related("artifact"):
             if capture.artifact is not None and _artifact_name(found, capture) == name:
-                return send_archive(request._request, found, capture, capture.artifact)
+                sent = send_archive(request._request, found, capture, capture.artifact)
+                actor, context = person(request), request_context(request._request)
+                return recorded(sent, found, capture, "archive", actor=actor, context=context)
         raise NotFound
 
     def _find(self, request: Request, pk: UUID) -> ProfileRequest:

@@ -8,6 +8,7 @@ from leaderboards.api import converters  # noqa: F401  registers <name:…>
 from profiling.api.brev import BrevJobViewSet, BrevProfileViewSet
 from profiling.api.evidence import EvidenceViewSet
 from profiling.api.submissions import AdminSubmissionViewSet, SubmissionViewSet
+from profiling.api.trail import TrailViewSet
 from profiling.api.views import ProfileRequestViewSet, ProfileViewSet
 
 _modes = "<name:leaderboard>/<name:gpu>/<name:mode>"
@@ -45,6 +46,7 @@ urlpatterns = [
         ProfileRequestViewSet.as_view({"post": "rerun"}),
         name="profile-request-rerun",
     ),
+    path(f"{_request}audit/", TrailViewSet.as_view({"get": "trail"}), name="profile-request-audit"),
     path(
         f"{_capture}archive/",
         ProfileRequestViewSet.as_view({"get": "archive"}),

@@ -37,6 +37,7 @@ from profiling.downloads import send_file, send_or_sign_archive
 from profiling.models import Capture, ProfileRequest
 from profiling.streaming.endings import describe_failure
 from profiling.streaming.news import read_news
+from profiling.trail import recorded
 from runners.models import Artifact
 from runners.states import JobStatus
 
@@ -171,13 +172,21 @@ class ProfileRequestViewSet(viewsets.GenericViewSet[ProfileRequest]):
 
     def archive(self, request: Request, pk: UUID, index: int) -> HttpResponseBase:
         found, capture, stored = self._stored_capture(index)
-        return send_or_sign_archive(request._request, found, capture, stored)
+        sent = send_or_sign_archive(request._request, found, capture, stored)
+        return self._recorded(sent, found, capture, "archive")
 
     def file(self, request: Request, pk: UUID, index: int, name: str) -> HttpResponseBase:
         found, capture, stored = self._stored_capture(index)
         if name not in ARCHIVE_FILES:
             raise NotFound
-        return send_file(request._request, found, capture, stored, name)
+        sent = send_file(request._request, found, capture, stored, name)
+        return self._recorded(sent, found, capture, name)
+
+    def _recorded(
+        self, sent: HttpResponseBase, found: ProfileRequest, capture: Capture, name: str
+    ) -> HttpResponseBase:
+        actor, context = person(self.request), request_context(self.request._request)
+        return recorded(sent, found, capture, name, actor=actor, context=context)
 
     def _stored_capture(self, index: int) -> tuple[ProfileRequest, Capture, Artifact]:
         found = self.get_object()

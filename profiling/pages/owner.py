@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from leaderboards.api.context import request_context
 from profiling.addresses import ARCHIVE_FILES
 from profiling.downloads import send_archive, send_file
 from profiling.links import BadLink, Link, find_link, read_link
@@ -18,6 +19,7 @@ from profiling.models import Capture, ProfileRequest
 from profiling.pages.compare import send_comparison
 from profiling.pages.page import SHOWN_WITH, send_request_page
 from profiling.pages.places import OwnerPlace
+from profiling.trail import recorded
 from runners.exceptions import ServiceError
 
 BASE = "profiling/review/owner_base.html"
@@ -92,7 +94,8 @@ def compare(http: HttpRequest, link: Link, request: ProfileRequest) -> HttpRespo
 def archive(http: HttpRequest, link: Link, request: ProfileRequest, index: int) -> HttpResponseBase:
     capture = _stored_capture(request, index)
     assert capture.artifact is not None
-    return send_archive(http, request, capture, capture.artifact)
+    sent = send_archive(http, request, capture, capture.artifact)
+    return _recorded(http, sent, request, capture, "archive")
 
 
 @for_link_holders
@@ -103,7 +106,14 @@ def file(
     if name not in ARCHIVE_FILES:
         raise NotThere("there is no such file")
     assert capture.artifact is not None
-    return send_file(http, request, capture, capture.artifact, name)
+    sent = send_file(http, request, capture, capture.artifact, name)
+    return _recorded(http, sent, request, capture, name)
+
+
+def _recorded(
+    http: HttpRequest, sent: HttpResponseBase, request: ProfileRequest, capture: Capture, name: str
+) -> HttpResponseBase:
+    return recorded(sent, request, capture, name, actor=None, context=request_context(http))
 
 
 def _stored_capture(request: ProfileRequest, index: int) -> Capture:
