@@ -7,7 +7,7 @@ the dispatcher's, which reads the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -15,8 +15,8 @@ from django.db import transaction
 from leaderboards import audit
 from leaderboards.acceptance import accept_submission, require_not_paused
 from leaderboards.audit import NO_REQUEST, RequestContext
-from leaderboards.models import ClientId, Leaderboard, PopcornUser, SubmissionSource
-from leaderboards.preparation import Prepared, prepare
+from leaderboards.models import ClientId, Leaderboard, PopcornUser, SubmissionSource, TaskRevision
+from leaderboards.preparation import Prepared, prepare, select_benchmarks
 from profiling.configs import KIND, fingerprint
 from profiling.exceptions import NotCancellable, NotPaused, NotRerunnable
 from profiling.models import ProfileRequest
@@ -190,11 +190,13 @@ def rerun_request(
     actor: PopcornUser | None,
     origin: ProfileRequest.Origin,
     context: RequestContext = NO_REQUEST,
+    newest_revision: bool = False,
 ) -> ProfileRequest:
     """Measure the very same again: source, task revision, seed, options and GPU.
 
-    The new request belongs to whom the first one belongs to; `actor` is who asks, None for a
-    command. Nothing new is submitted, so no deadline counts. Raises NotRerunnable or GpuPaused.
+    With `newest_revision`, the task as its leaderboard has it now. The new request belongs to whom
+    the first one belongs to; `actor` is who asks, None for a command. Nothing new is submitted, so
+    no deadline counts. Raises NotRerunnable or GpuPaused, and what `select_benchmarks` raises.
     """
     if request.job is None:
         raise NotRerunnable("this request was refused: there is nothing to measure again")
@@ -205,6 +207,8 @@ def rerun_request(
         raise NotRerunnable(f"profiling is no longer offered on {request.gpu}")
     require_not_paused(gpu)
     again = _same_again(request, origin)
+    if newest_revision:
+        _take_newest_revision(again)
     again.ncu_version_wanted = settings.NCU_VERSIONS.get(gpu.runner, "")
     with transaction.atomic():
         # Locked against a purge that runs just now.
@@ -244,7 +248,6 @@ def _requested(
     order: ProfileOrder, prepared: Prepared, *, actor: PopcornUser, origin: ProfileRequest.Origin
 ) -> ProfileRequest:
     """The unsaved row of an order that may run."""
-    task = prepared.revision.definition
     return ProfileRequest(
         user=actor,
         origin=origin,
@@ -252,12 +255,19 @@ def _requested(
         gpu=prepared.gpu.name,
         file_name=prepared.file_name,
         leaderboard=prepared.leaderboard,
-        revision=prepared.revision,
-        benchmark_specs={str(index): task.benchmarks[index] for index in prepared.selected},
-        seed=task.seed,
         ncu_version_wanted=settings.NCU_VERSIONS.get(prepared.gpu.runner, ""),
+        **_of_task(prepared.revision, prepared.selected),
         **_options(order),
     )
+
+
+def _of_task(revision: TaskRevision, selected: tuple[int, ...]) -> dict[str, Any]:
+    task = revision.definition
+    return {
+        "revision": revision,
+        "benchmark_specs": {str(index): task.benchmarks[index] for index in selected},
+        "seed": task.seed,
+    }
 
 
 def _same_again(request: ProfileRequest, origin: ProfileRequest.Origin) -> ProfileRequest:
@@ -267,6 +277,16 @@ def _same_again(request: ProfileRequest, origin: ProfileRequest.Origin) -> Profi
         rerun_of=request,
         **{name: getattr(request, name) for name in _KEPT_BY_A_RERUN},
     )
+
+
+def _take_newest_revision(again: ProfileRequest) -> None:
+    assert again.leaderboard is not None
+    newest = again.leaderboard.current_revision
+    if newest is None:
+        raise NotRerunnable(f"leaderboard {again.leaderboard_name!r} has no task")
+    selected = select_benchmarks(newest.definition, Mode.PROFILE, again.benchmark_index)
+    for name, value in _of_task(newest, selected).items():
+        setattr(again, name, value)
 
 
 _OPTIONS = ("benchmark_index", "ncu_kernel_name", "ncu_kernel_name_base", "ncu_launch_count")
