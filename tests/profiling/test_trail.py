@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.core.signals import request_finished
+from django.db import close_old_connections
 from django.test import Client
 from django.utils import timezone
 
@@ -23,7 +25,10 @@ def api(request, rest: str) -> str:
 
 def fetch(client: Client, path: str, **headers: str) -> int:
     answer = client.get(path, headers=headers)
+    # As Django's client does it: the end of a request would close the test's own connection.
+    request_finished.disconnect(close_old_connections)
     answer.close()
+    request_finished.connect(close_old_connections)
     return answer.status_code
 
 
