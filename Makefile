@@ -1,7 +1,7 @@
 # Every target sets itself up: a virtual environment in .venv from the hashed requirement files.
 # Nothing else is needed than Python >= 3.12, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-services check format lock clean
+.PHONY: help demo serve test test-services check openapi format lock clean
 
 PYTHON ?= $(shell for p in python3.13 python3.14 python3.12 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$p" && break; done)
@@ -52,6 +52,9 @@ check: .venv/dev.done  ## lint, format, types, import contracts, deployment and 
 	$(BIN)/lint-imports --no-cache
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py makemigrations --check --dry-run
+
+openapi: .venv/dev.done  ## write docs/openapi.yaml, the schema of the HTTP API
+	$(PRODUCTION) DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 format: .venv/dev.done  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

@@ -13,6 +13,7 @@ from typing import Any
 from django.utils.csp import CSP
 from environs import EnvValidationError, FileAwareEnv, validate
 
+from kernelbot_site.openapi.security import SECURITY_SCHEMES
 from leaderboards.api.client_address import TrustedProxies
 from runners.registry import GpuType, read_gpu_types
 from runners.storage_address import read_storage
@@ -193,6 +194,8 @@ INSTALLED_APPS = [
     "leaderboards",
     "runners",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",  # the page at /docs, from here and not from elsewhere
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -255,9 +258,23 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "kernelbot_site.errors.exception_handler",
     "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a 405: nobody needs a view's description
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "kernelbot_site.openapi.schema.TabledSchema",
     "STRICT_JSON": True,
     "COMPACT_JSON": True,
     "UNICODE_JSON": False,
+}
+# `make openapi` writes docs/openapi.yaml.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "KernelBot",
+    "DESCRIPTION": "Competitions of GPU kernels, with hosted Nsight Compute profiling.",
+    "VERSION": "1",
+    "GET_MOCK_REQUEST": "kernelbot_site.openapi.schema.mock_request",
+    "PATH_CONVERTER_OVERRIDES": {"name": str, "free_name": str},
+    "APPEND_COMPONENTS": {"securitySchemes": SECURITY_SCHEMES},
+    "ENUM_NAME_OVERRIDES": {
+        "RequestVerdictEnum": "profiling.models.ProfileRequest.Verdict",
+        "CaptureVerdictEnum": "profiling.models.Capture.Verdict",
+    },
 }
 
 # --- Security ---

@@ -10,6 +10,7 @@ from django.urls import include, path
 
 from kernelbot_site.health import ready
 from kernelbot_site.metrics import metrics
+from kernelbot_site.openapi import pages
 
 handler400 = "kernelbot_site.errors.bad_request"
 handler403 = "kernelbot_site.errors.forbidden"
@@ -23,6 +24,8 @@ urlpatterns = [
     path("operators/", admin.site.urls),
     path("ready", ready),
     path("metrics", metrics),
+    path("api/schema/", pages.schema, name="schema"),
+    path("docs", pages.docs, name="docs"),
     path("", include("leaderboards.identity.urls")),
     path("", include("leaderboards.api.urls")),
     path("", include("profiling.pages.urls")),
