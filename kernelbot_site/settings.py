@@ -76,6 +76,9 @@ STORAGES: dict[str, Any] = {
     "reports": _reports,
 }
 CACHES: dict[str, Any] = {"default": env.dj_cache_url("CACHE_URL", "locmem://")}
+if CACHES["default"]["BACKEND"].endswith("LocMemCache"):
+    # At its default of 300 entries it would drop counts of flood limits when many people are about.
+    CACHES["default"]["OPTIONS"] = {"MAX_ENTRIES": 100_000}
 if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
     # A Redis that does not answer must not keep a thread: errors.py answers 503 instead.
     CACHES["default"]["OPTIONS"] = {"socket_timeout": 2, "socket_connect_timeout": 2}
@@ -163,7 +166,7 @@ RUN_WALL_S: float = env.float("RUN_WALL_S", 3000 + 120 + 600)
 QUEUE_LIMIT_S: float = env.float("QUEUE_LIMIT_S", 6 * 3600)
 STREAM_LIMIT_S: float = env.float("STREAM_LIMIT_S", 3540)
 STREAM_STATUS_EVERY_S: float = env.float("STREAM_STATUS_EVERY_S", 15)
-WATCH_EVERY_S: float = env.float("WATCH_EVERY_S", 0.5)
+WATCH_EVERY_S: float = env.float("WATCH_EVERY_S", 0.2)
 LEASE_S: float = env.float("LEASE_S", 30)
 POLL_EVERY_S: float = env.float("POLL_EVERY_S", 1)
 # A run that no row knows is an orphan when it is older than START_LIMIT_S and this.

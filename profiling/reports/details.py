@@ -184,6 +184,6 @@ def unpack(content: bytes, schema: int, *, launch: int | None = None) -> ReportD
         value = json.loads(plain)
         value["launches"] = [each for each in value["launches"] if each["index"] == launch]
         one: ReportDetails = wire.decode(ReportDetails, value, ReportDetails.__name__)
-        return one
     except (zlib.error, wire.WireError, ValueError, TypeError, KeyError) as error:
         raise DetailsError(f"the stored details cannot be read: {error}") from error
+    return one

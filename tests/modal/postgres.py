@@ -70,6 +70,11 @@ class Postgres:
         with psycopg.connect(self.url, row_factory=dict_row) as connection:
             return connection.execute(sql, values).fetchall()
 
+    def run_outside(self, sql: str) -> None:
+        """A command that no transaction may hold, such as CREATE DATABASE."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql)
+
     def kill(self) -> None:
         """As when the machine loses its power."""
         self._signal(signal.SIGKILL)
