@@ -59,7 +59,7 @@ def test_ranges_of_an_archive_in_s3_are_given_and_memory_stays_flat(start):
     assert memory_of(service.pid("web")) - before < 16 * MIB
 
 
-def test_a_signed_address_gives_the_archive_without_an_id_and_expires(start):
+def test_a_signed_address_gives_the_archive_without_an_id(start):
     service, archive, content = start(MIB, SIGNED_DOWNLOADS_S=120)
 
     with service.client() as client:
