@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 
 from runners.backends.base import Runner
@@ -19,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 # Ending a family of processes takes seconds; a provider that hangs must not hold up the others.
 END_LIMIT_S = 60.0
-# Renewed before each run that is ended.
-TURN_S = 2 * END_LIMIT_S
 
 
 def settling_time() -> timedelta:
@@ -43,12 +42,25 @@ async def end_strays(runner: Runner, db: Threads, since: datetime) -> bool:
     is at it. Raises RunnerFault, or TimeoutError.
     """
     turn = f"strays of {runner.name}", uuid4().hex
-    if not await db(take_turn, *turn, TURN_S):
+    if not await db(take_turn, *turn, settings.LEASE_S):
         return False
+    renewing = asyncio.create_task(_keep_turn(db, turn))
     try:
         return await _end_in_turn(runner, db, since, turn)
     finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
         await db(end_turn, *turn)
+
+
+async def _keep_turn(db: Threads, turn: tuple[str, str]) -> None:
+    """Renewed while providers are slow, and short: a dispatcher that was killed holds nobody up."""
+    while True:
+        await asyncio.sleep(settings.LEASE_S / 3)
+        try:
+            await db(take_turn, *turn, settings.LEASE_S)
+        except DatabaseError:
+            logger.exception("the turn is not renewed")
 
 
 async def _end_in_turn(runner: Runner, db: Threads, since: datetime, turn: tuple[str, str]) -> bool:
@@ -62,7 +74,7 @@ async def _end_in_turn(runner: Runner, db: Threads, since: datetime, turn: tuple
         if timezone.now() < run.started_at + settling_time():
             young = True
             continue
-        if not await db(take_turn, *turn, TURN_S):  # this process was stopped for a while
+        if not await db(take_turn, *turn, settings.LEASE_S):  # this process was stopped for a while
             return False
         logger.warning("run %s at %s belongs to no row", run.external_id, runner.name)
         await end_run(runner, run.external_id)

@@ -305,7 +305,8 @@ def test_a_branch_is_cloned_and_its_commit_recorded(update, git_repository, boar
 def test_links_and_git_files_of_a_repository_are_not_read(update, git_repository, secret):
     competition = COMPETITION.replace("rowsum_demo", "gitlink").replace("transpose_demo", "gitdir")
     stolen = TASK.replace("source: eval.py", "source: ../../.git/config")
-    commit_files(git_repository, {"problems/demo.yaml": competition}, branch="links")
+    files = problem_files() | {"problems/demo.yaml": competition}
+    commit_files(git_repository, files, branch="links")
     (git_repository / "problems/rowsum_py/eval.py").unlink()
     (git_repository / "problems/rowsum_py/eval.py").symlink_to(secret)
     commit_files(git_repository, {"problems/transpose_py/task.yml": stolen}, branch="links")
