@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from textwrap import indent
 from typing import Any
 
@@ -13,8 +14,16 @@ from django.utils.safestring import SafeString
 from profiling.addresses import ARCHIVE_FILES
 from profiling.models import Capture, ProfileRequest
 from profiling.reports.facts import KEY_METRICS
+from runners.gpu.contract import CompileResult, RunResult
 
 KERNELS_SHOWN = 20
+# In the order in which they are defined: a jsonb column keeps none.
+FIELDS = {
+    name: place
+    for place, name in enumerate(
+        f.name for kind in (CompileResult, RunResult) for f in fields(kind)
+    )
+}
 NOT_SAID = "not said"
 # Grid and block have columns of their own, the GPU is told once for all launches.
 METRICS = {
@@ -55,7 +64,7 @@ def record_shown(record: dict[str, Any] | None) -> SafeString:
     if record is None:
         return text_shown("none")
     shown = []
-    for name, value in record.items():
+    for name, value in sorted(record.items(), key=lambda item: FIELDS.get(item[0], len(FIELDS))):
         text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
         shown.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
     return text_shown("\n".join(shown))
