@@ -37,6 +37,7 @@ from leaderboards.models import (  # noqa: E402
     SubmissionJob,
     SubmissionSource,
 )
+from leaderboards.standings import settle_all_standings  # noqa: E402
 from runners.models import Job  # noqa: E402
 from tests.conftest import make_person  # noqa: E402
 from tests.server.seed import make_board  # noqa: E402
@@ -93,6 +94,7 @@ class Competition:
             count = min(BATCH, total - self.total)
             self._add(range(self.total, self.total + count))
             self.total += count
+        settle_all_standings()
 
     def _add(self, numbers: range) -> None:
 

@@ -19,6 +19,7 @@ from leaderboards.exceptions import BadLeaderboard, LeaderboardInUse
 from leaderboards.located_yaml import TaskFileError
 from leaderboards.models import Leaderboard
 from leaderboards.problem_sync import DEFAULT_RUN
+from leaderboards.standings import clear_standings
 from leaderboards.task_files import TaskFile, read_task
 from leaderboards.verbs import Verb
 from runners.gpu.contract import Mode
@@ -101,6 +102,7 @@ def _hide(leaderboard: Leaderboard, by: By) -> None:
     for submission in standing.filter(running).distinct():
         delete_submission(submission, **by)
     standing.update(deleted_at=now)
+    clear_standings(leaderboard)
     leaderboard.deleted_at = now
     leaderboard.save(update_fields=["deleted_at"])
     audit.record(

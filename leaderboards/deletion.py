@@ -17,9 +17,11 @@ from django.utils import timezone
 from leaderboards import audit
 from leaderboards.audit import By
 from leaderboards.models import Submission, SubmissionSource
+from leaderboards.standings import settle_standing_of
 from leaderboards.verbs import SubmissionVerb
 from runners.artifacts import StorageUnavailable, purge_artifact
 from runners.exceptions import LostRace
+from runners.gpu.contract import Mode
 from runners.models import Job
 from runners.states import JobStatus
 from runners.transitions import move
@@ -63,6 +65,8 @@ def delete_submission(submission: Submission, **by: Unpack[By]) -> None:
     recorded = audit.record(SubmissionVerb.DELETED, locked, **by)
     for job in jobs_of(locked):
         _cancel(job, recorded.actor_label)
+    if locked.mode == Mode.LEADERBOARD:
+        settle_standing_of(locked)
 
 
 def _cancel(job: Job, actor_label: str) -> None:

@@ -10,6 +10,7 @@ from leaderboards.models import SubmissionJob
 from leaderboards.preparation import select_benchmarks
 from leaderboards.rejection import note_rejection
 from leaderboards.stages import PassFacts, judge_pass, keep_stages, lock_submission
+from leaderboards.standings import settle_standing_of
 from leaderboards.task_config import build_job_config
 from leaderboards.verbs import for_move
 from runners.exceptions import RunnerFault
@@ -92,6 +93,8 @@ class SubmissionJobHandler:
         of = _pass_of(job)
         submission = lock_submission(of)
         keep_stages(facts.runs)
+        if of.secret:
+            settle_standing_of(submission)
         ranks = submission.mode == Mode.LEADERBOARD and facts.passed and not of.secret
         stands = submission.deleted_at is None and not submission.verdict
         if ranks and stands and not submission.passes.filter(secret=True).exists():

@@ -6,15 +6,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Rank
 
 from leaderboards.exceptions import UnknownGpu
-from leaderboards.models import Leaderboard, PopcornUser, Run
-from runners.gpu.contract import Mode
+from leaderboards.models import Leaderboard, Standing
+from leaderboards.standings import qualifying_runs
 from runners.registry import find_gpu
-
-PEOPLE_MAX = 2**31 - 1
 
 
 class RankedRun(NamedTuple):
@@ -30,39 +28,18 @@ class RankedRun(NamedTuple):
     username: str
 
 
-def qualifying_runs(board: Leaderboard, gpu: str) -> QuerySet[Run]:
-    """Public scores of submissions that stand and whose secret pass was good on this GPU."""
-    secret = Run.objects.filter(
-        submission=OuterRef("submission"), secret=True, gpu=OuterRef("gpu")
-    ).order_by()
-    return Run.objects.filter(
-        Exists(secret.filter(mode=Mode.LEADERBOARD, passed=True)),
-        ~Exists(secret.filter(passed=False)),
-        leaderboard=board,
-        gpu=gpu,
-        secret=False,
-        score__isnull=False,
-        submission__verdict="",
-        submission__deleted_at__isnull=True,
-    ).order_by()
-
-
 def ranked_runs(board: Leaderboard, gpu: str, *, limit: int, offset: int = 0) -> list[RankedRun]:
-    """Everybody's best run, the fastest first; equal scores share a rank and the next is left out.
-
-    One query. The best of each person is looked up in the index `run_ranking`, so that its cost
-    grows with people and not with submissions.
-    """
+    """Everybody's best run, the fastest first; equal scores share a rank and the next is left out."""
     rows = (
-        Run.objects.filter(pk__in=_best_runs(board, gpu))
+        _standings(board, gpu)
         .annotate(rank=Window(Rank(), order_by=F("score").asc()))
-        .order_by("rank", "pk")
+        .order_by("score", "run_id")
         .values_list(
             "rank",
             "score",
-            "submission_id",
-            "submission__file_name",
-            "submission__created_at",
+            "run__submission_id",
+            "run__submission__file_name",
+            "run__submission__created_at",
             "user__user_id",
             "user__display_name",
             "user__username",
@@ -73,18 +50,15 @@ def ranked_runs(board: Leaderboard, gpu: str, *, limit: int, offset: int = 0) ->
 
 def count_ranked(board: Leaderboard, gpu: str, user_id: str | None = None) -> int:
     """How many people are ranked; for one person, how many of their runs would be."""
-    qualifying = qualifying_runs(board, gpu)
     if user_id is None:
-        return PopcornUser.objects.filter(Exists(qualifying.filter(user=OuterRef("pk")))).count()
+        return _standings(board, gpu).count()
     # No database could be asked for a NUL, which no id has.
-    return qualifying.filter(user__user_id=user_id.replace("\0", "?")).count()
+    person = user_id.replace("\0", "?")
+    return qualifying_runs().filter(leaderboard=board, gpu=gpu, user__user_id=person).count()
 
 
-def _best_runs(board: Leaderboard, gpu: str) -> QuerySet[PopcornUser, int | None]:
-    best = qualifying_runs(board, gpu).filter(user=OuterRef("pk")).order_by("score", "pk")
-    people = PopcornUser.objects.annotate(best=Subquery(best.values("pk")[:1]))
-    # The limit is none: without one, PostgreSQL looks for everybody's best twice.
-    return people.values_list("best", flat=True)[:PEOPLE_MAX]
+def _standings(board: Leaderboard, gpu: str) -> QuerySet[Standing]:
+    return board.standings.filter(gpu=gpu, run__isnull=False)
 
 
 def find_gpu_of(board: Leaderboard, gpu_name: str) -> str:

@@ -34,6 +34,8 @@ class SubmissionVerb(models.TextChoices):
     ACCEPTED = "submission.accepted"
     REFUSED = "submission.refused"
     DELETED = "submission.deleted"
+    DISQUALIFIED = "submission.disqualified"
+    REINSTATED = "submission.reinstated"
     # What became of it: the secret pass follows a good public one; one row per move of a job.
     SECRET_PASS_QUEUED = "submission.secret_pass_queued"  # noqa: S105
     STARTING = "submission.starting"

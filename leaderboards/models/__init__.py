@@ -8,6 +8,7 @@ from leaderboards.models.limits import AcceptanceSwitch, ModeCategory, RateLimit
 from leaderboards.models.logins import LoginAttempt
 from leaderboards.models.people import ClientId, Identity, PopcornUser, digest_client_id
 from leaderboards.models.runs import Run, SubmissionJob
+from leaderboards.models.standings import Standing
 from leaderboards.models.submissions import Submission, SubmissionSource
 from leaderboards.models.tasks import Leaderboard, TaskRevision
 
@@ -24,6 +25,7 @@ __all__ = [
     "PopcornUser",
     "RateLimit",
     "Run",
+    "Standing",
     "Submission",
     "SubmissionJob",
     "SubmissionSource",

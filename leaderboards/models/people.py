@@ -99,6 +99,14 @@ class ClientId(models.Model):
                 | Q(user__isnull=False, activated_at__isnull=False),
             ),
         ]
+        indexes = [
+            # The forgotten ones, which each new id takes away.
+            models.Index(
+                fields=["issued_at"],
+                name="client_id_waiting",
+                condition=Q(activated_at__isnull=True),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} id {self.digest[:8]}…"

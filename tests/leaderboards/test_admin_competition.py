@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from leaderboards.actions import add_revision
@@ -13,12 +14,13 @@ from leaderboards.models import (
     Leaderboard,
     RateLimit,
     Run,
+    Submission,
     TaskRevision,
 )
 from leaderboards.task_definition import SUBMISSION_MARK
 from runners.gpu.contract import Mode
 from tests.conftest import make_definition, make_person
-from tests.leaderboards.conftest import a_stage
+from tests.leaderboards.conftest import a_stage, good_stages
 from tests.profiling.pages import page_of, text_of
 
 
@@ -172,9 +174,59 @@ def test_leaderboards_are_deleted_after_a_question(site, send, olga, rowsum, clo
     assert AuditEvent.objects.filter(verb="leaderboard.deleted", actor=olga).count() == 2
 
 
+def test_a_cheat_is_taken_out_of_the_ranking_and_put_back(site, run, olga):
+    submission = run(good_stages(), good_stages())
+
+    def ranked():
+        return len(site.get("/submissions/rowsum/B200").json())
+
+    act(site, Submission, "disqualify", submission)
+    assert ranked() == 0
+    assert f"/{submission.pk}/change/" in text_of(site, f"{page_of(Submission)}?verdict=hacked")
+    act(site, Submission, "disqualify", submission)
+    act(site, Submission, "reinstate", submission)
+    assert ranked() == 1
+    said = AuditEvent.objects.filter(actor=olga, subject_id=str(submission.pk)).order_by("pk")
+    assert [event.verb for event in said] == ["submission.disqualified", "submission.reinstated"]
+
+
+def test_submissions_are_deleted_after_a_question(site, run, send, olga):
+    ranked, queued = run(good_stages(), good_stages()), send()
+
+    asked = act(site, Submission, "delete_submissions", ranked, queued.submission)
+    assert "This cannot be taken back" in asked
+    assert not Submission.objects.exclude(deleted_at=None).exists()
+
+    form = {
+        "action": "delete_submissions",
+        "_selected_action": [ranked.pk, queued.submission_id],
+        "confirmed": "yes",
+    }
+    site.post(page_of(Submission), form)
+
+    assert not Submission.objects.filter(deleted_at=None).exists()
+    assert site.get("/submissions/rowsum/B200").json() == []
+    queued.job.refresh_from_db()
+    assert queued.job.status == "cancelled"
+    assert "deleted before" in act(site, Submission, "delete_submissions", ranked)
+
+
 def test_an_operator_without_permission_changes_nothing(client, closed, rowsum):
     clerk = make_person("clerk", is_staff=True)
     client.force_login(clerk)
 
     for model in (Invite, RateLimit, AcceptanceSwitch):
         assert client.post(add_page(model), {}).status_code == 403
+
+
+def test_who_may_only_look_at_submissions_judges_and_deletes_none(client, run):
+    clerk = make_person("clerk", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_submission"))
+    client.force_login(clerk)
+    submission = run(good_stages(), good_stages())
+
+    for action in ("disqualify", "delete_submissions"):
+        act(client, Submission, action, submission)
+
+    submission.refresh_from_db()
+    assert (submission.verdict, submission.deleted_at) == ("", None)

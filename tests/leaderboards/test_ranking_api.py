@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from leaderboards.models import Submission
+from leaderboards.deletion import delete_submission
+from leaderboards.judging import disqualify, reinstate
+from leaderboards.models import Standing
 from tests.leaderboards.conftest import a_stage, client_of, good_stages
 from tests.wire import assert_shape, example
 
@@ -70,11 +73,40 @@ def test_only_what_passed_in_secret_as_well_is_ranked(run, public, secret):
     assert ranking() == []
 
 
-def test_a_hacked_submission_is_not_ranked_and_the_next_best_is(run):
+def test_a_hacked_submission_is_not_ranked_and_the_next_best_is(run, olga):
     best, second = run(timed(1000), timed(1000)), run(timed(2000), timed(2000))
-    Submission.objects.filter(pk=best.pk).update(verdict="hacked")
+
+    disqualify(best, actor=olga)
+    assert [row["submission_id"] for row in ranking()] == [second.pk]
+    disqualify(second, actor=olga)
+    assert ranking() == []
+    assert ranking(path="/submission_count/rowsum/B200") == {"count": 0}
+
+    reinstate(best, actor=olga)
+    assert [row["submission_id"] for row in ranking()] == [best.pk]
+
+
+def test_a_deleted_submission_is_not_ranked_and_the_next_best_is(run, alice):
+    best, second = run(timed(1000), timed(1000)), run(timed(2000), timed(2000))
+
+    delete_submission(best, actor=alice)
 
     assert [row["submission_id"] for row in ranking()] == [second.pk]
+
+
+def test_standings_can_be_worked_out_anew(run, alice, bob, capsys):
+    best = run(timed(1000), timed(1000))
+    run(timed(2000), timed(2000), actor=bob)
+    ranked = ranking()
+    # What a process of the last release, which knows no standings, left behind.
+    Standing.objects.filter(user=alice).delete()
+    Standing.objects.filter(user=bob).update(run=best.runs.filter(mode="test").first(), score=9)
+
+    call_command("settle_standings")
+    assert capsys.readouterr().out == "standings: 2, of which 2 were not up to date\n"
+    assert ranking() == ranked
+    call_command("settle_standings")
+    assert "0 were not" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
