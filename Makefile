@@ -41,7 +41,7 @@ test: .venv/dev.done  ## all tests that need no service
 
 test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; needs TEST_DATABASE_URL
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
-	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -m "services or browser"
+	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -n 2 --dist loadgroup -m "services or browser"
 	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 2 --dist loadgroup \
 		tests/runners tests/contract tests/leaderboards tests/profiling
 
