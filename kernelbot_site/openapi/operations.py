@@ -29,7 +29,14 @@ from kernelbot_site.openapi.shapes import (
     shape,
     texts,
 )
-from leaderboards.api import discovery, identity, operator_submissions, operators, rankings
+from leaderboards.api import (
+    discovery,
+    identity,
+    operator_submissions,
+    operators,
+    problems,
+    rankings,
+)
 from leaderboards.api import submissions as own
 from profiling.api import brev, evidence, serializers, submissions, trail, views
 from profiling.models import ProfileRequest
@@ -202,6 +209,16 @@ _OPERATORS: dict[tuple[type, str], Operation] = {
     ),
     (operators.RateLimitView, "delete"): _ok(
         done("RemovedRateLimit", leaderboard=s.CharField(), mode_category=s.CharField())
+    ),
+    (problems.UpdateProblemsView, "post"): _ok(
+        done(
+            "UpdatedProblems",
+            created=texts(),
+            updated=texts(),
+            skipped=s.ListField(child=shape("Skipped", name=s.CharField(), reason=s.CharField())),
+            errors=s.ListField(child=shape("BadProblem", name=s.CharField(), error=s.CharField())),
+        ),
+        body=problems.UpdateForm,
     ),
     (operators.NotOfferedView, "post"): _NOT_OFFERED,
     (operator_submissions.StatsView, "get"): _ok(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections, connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.views.decorators.csrf import csrf_exempt
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -54,7 +54,7 @@ class UpdateProblemsView(OperatorView):
 _view = UpdateProblemsView.as_view()
 
 
-@csrf_exempt
+@wraps(_view)
 async def update_problems(request: HttpRequest) -> HttpResponseBase:
     """The whole view in a thread of its own, with a database connection that ends with it."""
     return await sync_to_async(_in_own_thread, thread_sensitive=False, executor=_THREADS)(request)

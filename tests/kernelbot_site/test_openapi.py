@@ -10,6 +10,7 @@ import yaml
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client
+from django.urls import URLResolver, get_resolver
 
 from leaderboards.submitting import SubmissionOrder, submit
 from runners.gpu.contract import Mode
@@ -37,6 +38,45 @@ def test_the_kept_schema_is_what_the_views_give_without_a_warning(tmp_path):
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(fresh))
 
     assert fresh.read_text() == KEPT.read_text(), "run `make openapi` and look at the difference"
+
+
+def routes(patterns=None, before=""):
+    for each in patterns or get_resolver().url_patterns:
+        address = before + str(each.pattern)
+        if isinstance(each, URLResolver):
+            yield from routes(each.url_patterns, address)
+        else:
+            yield "/" + re.sub(r"<(?:[a-z_]+:)?([a-z_]+)>", r"{\1}", address)
+
+
+def test_every_address_is_in_the_schema_or_is_no_part_of_the_api(schema):
+    told = {re.sub(r"{\w+}", "{}", path) for path in schema["paths"]}
+
+    untold = {
+        path
+        for path in routes()
+        if re.sub(r"{\w+}", "{}", path) not in told and not path.startswith("/operators/")
+    }
+    assert untold == {
+        # About the process, and about the API.
+        "/ready",
+        "/metrics",
+        "/api/schema/",
+        "/docs",
+        # Pages for people, and where a provider sends them back to.
+        "/activate",
+        "/activate/",
+        "/activate/sign-in/{provider}",
+        "/activate/check",
+        "/activate/confirm",
+        "/activate/revoke",
+        "/activate/sign-out",
+        "/auth/cli/{provider}",
+        "/profile/{token}",
+        "/profile/{token}/compare",
+        "/profile/{token}/captures/{index}/archive",
+        "/profile/{token}/captures/{index}/{name}",
+    }
 
 
 def test_every_operation_tells_of_the_one_kind_of_error(schema):

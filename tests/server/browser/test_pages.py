@@ -281,3 +281,15 @@ FOCUSED = """() => {
   if (!element || element === document.body) return null;
   return [element.textContent.trim(), parseFloat(getComputedStyle(element).outlineWidth)];
 }"""
+
+
+def test_the_docs_page_shows_every_operation_and_loads_nothing_from_elsewhere(visit, shown):
+    page, asked = visit().page, []
+    page.on("request", lambda request: asked.append(request.url))
+
+    page.goto("/docs")
+    page.get_by_text("/profile/{leaderboard}/{gpu}", exact=True).click()
+
+    page.get_by_role("heading", name="Parameters").wait_for()
+    assert page.get_by_text("/admin/update-problems", exact=True).count() == 1
+    assert [url for url in asked if not url.startswith((shown.base_url, "data:"))] == []
