@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from runners.gpu.envelope import Envelope
 from runners.handlers import Results
 from runners.models import Artifact, Job, JobEvent
 from runners.registry import find_gpu
+from runners.scratch import scratch_folder
 
 ORIGIN_CHARS = 100
 
@@ -88,7 +88,7 @@ class ProfileJobHandler:
     def read_results(self, job: Job, envelope: Envelope) -> Results:
         """Takes seconds per benchmark. When the service failed all of them, so did the job."""
         request = _request_of(job)
-        with tempfile.TemporaryDirectory(prefix="kernelbot-reports-") as folder:
+        with scratch_folder("reports") as folder:
             captures = tuple(
                 judge_capture(request, job, index, envelope, Path(folder))
                 for index in chosen_benchmarks(request)

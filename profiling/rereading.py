@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from profiling.capture_facts import READER, keep_details, request_verdict, rerea
 from profiling.models import Capture, ProfileRequest
 from profiling.verbs import Verb
 from runners.artifacts import open_artifact
+from runners.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def each_to_read(ids: list[UUID]) -> Iterator[Capture]:
 def reread(capture: Capture) -> Reread:
     """Raises what `open_artifact` raises, and OSError."""
     assert capture.artifact is not None
-    with tempfile.TemporaryDirectory(prefix="kernelbot-reports-") as folder:
+    with scratch_folder("reports") as folder:
         packed = Path(folder) / "archive.zip"
         with open_artifact(capture.artifact) as stored, packed.open("xb") as out:
             shutil.copyfileobj(stored, out, 2**20)

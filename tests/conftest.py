@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from leaderboards.models import ClientId, Leaderboard, PopcornUser, TaskRevision, digest_client_id
 from leaderboards.task_definition import SUBMISSION_MARK, TaskDefinition
+from tests.environment import DATA_DIR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -24,6 +26,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("FAIL_ON_SKIP") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure() -> None:
+    """Workers of xdist end without `atexit`."""
+    shutil.rmtree(DATA_DIR, ignore_errors=True)
 
 
 def make_person(name: str, **fields: Any) -> PopcornUser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +15,7 @@ from leaderboards.fetching.clones import clone_branch
 from leaderboards.fetching.repositories import Source, find_source
 from leaderboards.models import Leaderboard
 from leaderboards.problem_sync import SyncResult, sync_problems
+from runners.scratch import scratch_folder
 
 
 def sync_repository(
@@ -32,7 +32,7 @@ def sync_repository(
     Raises the errors of fetching before anything is changed: fetching/exceptions.py.
     """
     source = find_source(repository, branch)
-    with tempfile.TemporaryDirectory(prefix="problems-") as folder:
+    with scratch_folder("problems") as folder:
         root, commit = _fetch(source, Path(folder))
         return sync_problems(
             root,

@@ -13,7 +13,6 @@ import time
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django.conf import settings
 
@@ -31,6 +30,7 @@ from runners.gpu.contract import (
     read_config,
 )
 from runners.gpu.report_framing import FramingError, read_framing
+from runners.scratch import scratch_folder
 
 MEMBERS = ("profile.ncu-rep", "ncu-details.txt", "ncu-details.csv")
 RUN_S = 2.0
@@ -103,7 +103,7 @@ class RecordedRunner:
 
     def _write_result(self, target: Path, config: JobConfig) -> None:
         content = self.archive.read_bytes()
-        with TemporaryDirectory(prefix="kernelbot-recorded-") as folder:
+        with scratch_folder("recorded") as folder:
             with zipfile.ZipFile(self.archive) as archive:
                 report, details, _ = (Path(archive.extract(name, folder)) for name in MEMBERS)
             launches, extract = read_framing(report).launches, exports.extract(details)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import tempfile
 from pathlib import Path
 
 from django.conf import settings
@@ -19,6 +18,7 @@ from runners.gpu.envelope import Envelope, EnvelopeError
 from runners.handlers import Results, handler_of
 from runners.models import Artifact, Job
 from runners.pauses import pause_gpu
+from runners.scratch import scratch_folder
 from runners.states import JobStatus
 from runners.transitions import move
 
@@ -84,7 +84,7 @@ def _read(job: Job, path: Path) -> tuple[Results, dict[str, Artifact]]:
     if (outcome.job_id, outcome.attempt) != (str(job.pk), job.attempt):
         raise EnvelopeError("it is the result of another run")
     artifacts = {}
-    with tempfile.TemporaryDirectory(prefix="kernelbot-collect-") as folder:
+    with scratch_folder("collect") as folder:
         for key, record in outcome.runs.items():
             if not RUN_KEY.fullmatch(key):
                 raise EnvelopeError(f"unknown run {key[:80]!r}")

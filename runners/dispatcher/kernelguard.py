@@ -13,13 +13,13 @@ import logging
 import os
 import shlex
 import signal
-import tempfile
 from typing import Any
 
 from django.conf import settings
 
 from runners.exceptions import RunnerFault
 from runners.handlers import KERNELGUARD_REJECTED
+from runners.scratch import scratch_folder
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ async def check_code(code: str) -> None:
 
 async def _ask(code: str) -> dict[str, Any]:
     """The answer, with a boolean `should_filter`. Raises _Unavailable."""
-    with tempfile.TemporaryDirectory(prefix="kernelbot-guard-") as folder:
+    with scratch_folder("guard") as folder:
         try:
             process = await asyncio.create_subprocess_exec(
                 *_command(),

@@ -47,8 +47,11 @@ class Dispatchers:
         self.folder = folder
         self.fake = FakeRunner(folder / "fake")
         self.processes: list[subprocess.Popen] = []
+        self.scratch = folder / "tmp"
+        self.scratch.mkdir()
         self.environment = {
             "PATH": os.environ["PATH"],
+            "TMPDIR": str(self.scratch),
             "DJANGO_SETTINGS_MODULE": "tests.runners.service_settings",
             "SECRET_KEY": "only for tests",
             "DEBUG": "1",

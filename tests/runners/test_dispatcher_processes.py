@@ -105,11 +105,16 @@ def test_killed_while_collecting_the_result_is_kept_once(dispatchers):
     wait_for(job, S.COLLECTING)
     wait_until(lambda: Artifact.objects.count() == 2)
     kill(first)
+    # What it would have left a moment before, and what a process that runs still needs.
+    (dispatchers.scratch / f"kernelbot-collect-{first.pid}-abc").mkdir()
+    of_somebody_else = dispatchers.scratch / "kernelbot-collect-1-abc"
+    of_somebody_else.mkdir()
 
     hold.unlink()
     dispatchers.start()
     wait_for(job, S.SUCCEEDED)
 
+    wait_until(lambda: list(dispatchers.scratch.glob("kernelbot-*")) == [of_somebody_else])
     assert len(dispatchers.fake.calls("started")) == 1
     assert Artifact.objects.count() == 2
     assert_ended_once(job)

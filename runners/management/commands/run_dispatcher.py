@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 
 from runners.dispatcher.loop import Dispatcher, make_owner
 from runners.dispatcher.no_pickle import forbid_unpickling
+from runners.scratch import remove_abandoned_scratch
 
 
 class Command(BaseCommand):
@@ -21,6 +22,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         # Before any runner, and with it a provider's client, is imported.
         forbid_unpickling()
+        remove_abandoned_scratch()
         asyncio.run(_run(Dispatcher(make_owner())))
         # A thread may still read a report for minutes; nothing that it finds would be kept.
         logging.shutdown()
