@@ -98,6 +98,8 @@ class ModalRunner:
         return Finished(spooled)
 
     async def cancel(self, external_id: str) -> None:
+        if not _is_call_id(external_id):
+            return
         with _told_as_faults(), contextlib.suppress(modal.exception.NotFoundError):
             await self.client.cancel(external_id)
 
@@ -105,7 +107,8 @@ class ModalRunner:
         if fetching := self._fetching.pop(external_id, None):
             fetching.cancel()
             await asyncio.wait([fetching])
-        self._spooled(external_id).unlink(missing_ok=True)
+        if _is_call_id(external_id):
+            self._spooled(external_id).unlink(missing_ok=True)
 
     async def unclaimed(self, since: datetime) -> list[KnownRun]:
         """Calls of this deployment's own app that have not ended."""
@@ -190,9 +193,14 @@ class ModalRunner:
                     path.unlink()
 
     def _spooled(self, external_id: str) -> Path:
-        if not external_id.removeprefix("fc-").isalnum():
-            raise modal_faults.run_unknown()  # never an id of Modal's, and never a path
+        if not _is_call_id(external_id):
+            raise modal_faults.run_unknown()
         return self.spool_dir / f"{external_id}.envelope"
+
+
+def _is_call_id(external_id: str) -> bool:
+    """Else Modal never gave it, and it may be a path."""
+    return external_id.startswith("fc-") and external_id[3:].isalnum()
 
 
 @contextlib.contextmanager
