@@ -29,3 +29,8 @@ os.environ |= {
     "PUBLIC_URL": "http://testserver",
     "ALLOWED_HOSTS": "testserver,127.0.0.1,localhost",
 }
+
+# Whatever measures the tests measures the processes that they start as well: make coverage.
+MEASURED = {
+    name: value for name, value in os.environ.items() if name.startswith("COVERAGE_PROCESS_")
+}

@@ -17,6 +17,7 @@ from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from runners.backends.fake import FakeRunner
+from tests.environment import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU_TYPES = {
@@ -49,7 +50,7 @@ class Dispatchers:
         self.processes: list[subprocess.Popen] = []
         self.scratch = folder / "tmp"
         self.scratch.mkdir()
-        self.environment = {
+        self.environment = MEASURED | {
             "PATH": os.environ["PATH"],
             "TMPDIR": str(self.scratch),
             "DJANGO_SETTINGS_MODULE": "tests.runners.service_settings",
