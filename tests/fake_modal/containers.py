@@ -29,10 +29,10 @@ class Containers:
 
     def start(self, call: Call) -> None:
         """Unless its container goes on from before this fake was started again."""
-        if pid_of(self._folder(call)) is None:
-            task = asyncio.create_task(self._run(call))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+        pid = pid_of(self._folder(call))
+        task = asyncio.create_task(self._run(call) if pid is None else self._watch(call))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     def stop(self, call: Call) -> None:
         end_container(self._folder(call))
@@ -68,6 +68,17 @@ class Containers:
             )
             (folder / "pid").write_text(str(process.pid))
             await process.wait()
+        self._lose(call)
+
+    async def _watch(self, call: Call) -> None:
+        while pid_of(self._folder(call)) is not None:  # noqa: ASYNC110  no child of ours
+            await asyncio.sleep(0.5)
+        self._lose(call)
+
+    def _lose(self, call: Call) -> None:
+        """A container that ended without a word."""
+        if call.output is None:
+            self.plane.finish(call, {"result": {"status": "GENERIC_STATUS_INTERNAL_FAILURE"}})
 
     def _unpack(self, folder: Path, function: api_pb2.Function) -> Path:
         """The home of the container: exactly the files that the deploy mounted."""
@@ -109,8 +120,9 @@ def pid_of(folder: Path) -> int | None:
     """The container's process, if it lives."""
     with contextlib.suppress(OSError, ValueError):
         pid = int((folder / "pid").read_text())
-        os.kill(pid, 0)
-        return pid
+        # Not one that ended and that nobody waits for, as its parent was killed.
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            return pid
     return None
 
 

@@ -162,7 +162,7 @@ class ControlPlane(Deploying):
         return self.state.calls[call_id]
 
     def finish(self, call: Call, output: dict) -> None:
-        call.output = output
+        call.output, call.ended_at = output, time.time()
         self.state.save(call)
         if event := self.changed.pop(call.id, None):
             event.set()

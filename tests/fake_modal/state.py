@@ -28,6 +28,7 @@ class Call:
     idempotency_key: str = ""
     output: dict | None = None
     started_at: float | None = None
+    ended_at: float | None = None
     expired: bool = False
     cancelled: bool = False
     terminated_containers: bool = False
