@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 POLL_WAIT_S = 20.0
 PREFLIGHT_EVERY_S = 60.0
 DEPTH_EVERY_S = 10.0
-# As long as Modal keeps results: whoever still wants one fetches it again.
-SPOOL_KEPT_S = 7 * 24 * 3600.0
+# Whoever still wants a result after this fetches it again; Modal keeps it for 7 days.
+SPOOL_KEPT_S = 24 * 3600.0
 
 _UNFINISHED = (
     api_pb2.FUNCTION_CALL_INPUT_STATUS_UNSPECIFIED,
@@ -112,6 +112,7 @@ class ModalRunner:
 
     async def unclaimed(self, since: datetime) -> list[KnownRun]:
         """Calls of this deployment's own app that have not ended."""
+        self._sweep()
         found: list[KnownRun] = []
         for gpu in settings.GPU_TYPES.values():
             if gpu.runner == self.name:

@@ -22,7 +22,7 @@ from runners.dispatcher import claim, reap
 from runners.dispatcher.flight import Flight, Holder
 from runners.dispatcher.poll import poll_job
 from runners.dispatcher.start import start_job
-from runners.dispatcher.strays import end_run, end_strays
+from runners.dispatcher.strays import SWEEP_BACK, end_run, end_strays
 from runners.exceptions import LostRace, RunnerFault
 from runners.models import Job
 from runners.states import JobStatus
@@ -35,9 +35,8 @@ SLOW_THREADS = 2
 FAREWELL_S = 5.0
 # A run that could not be ended is tried again after this.
 STOP_AGAIN_S = 30.0
-# Strays are rare, and asking for them is dear at some providers; none runs for longer than a day.
+# Strays are rare, and asking for them is dear at some providers.
 SWEEP_EVERY_S = 300.0
-SWEEP_BACK = timedelta(days=1)
 
 
 def make_owner() -> str:
@@ -53,6 +52,7 @@ class Dispatcher:
         self.flights: dict[tuple[UUID, int], Flight] = {}
         self._tasks: dict[tuple[UUID, int], asyncio.Task[None]] = {}
         self._runners: dict[str, Runner] = {}
+        self._far_leases = reap.FarLeases()
         self._stop_again: dict[UUID, float] = {}
         self._renew_at = 0.0
         self._stopping = asyncio.Event()
@@ -104,7 +104,7 @@ class Dispatcher:
         held = await db(reap.held_jobs, owner)
         for key, flight in carried.items():
             if key not in held:
-                self._drop(flight)
+                await self._drop(flight)
             elif is_renewal:
                 flight.leased_until = until
 
@@ -112,7 +112,7 @@ class Dispatcher:
         """Jobs that nobody holds, and new ones."""
         db, owner = self.holder.db, self.holder.owner
         await db(reap.time_out_queue, owner)
-        for job in await db(reap.take_over, owner):
+        for job in await db(reap.take_over, owner, self._far_leases):
             await self._carry(job, fresh=False)
         for job in await db(claim.claim_jobs, owner):
             await self._carry(job, fresh=True)
@@ -149,6 +149,7 @@ class Dispatcher:
             return await step(flight)
         except LostRace as error:
             logger.info("%s", error)
+            await self._let_go(flight)
             return None
         except Exception:
             # The row stays ours, so it is tried again, but ever more slowly.
@@ -179,7 +180,7 @@ class Dispatcher:
         self.flights.pop(flight.key, None)
         self._tasks.pop(flight.key, None)
 
-    def _drop(self, flight: Flight) -> None:
+    async def _drop(self, flight: Flight) -> None:
         """It is no longer ours. A start under way finds that out by itself and ends its run."""
         if flight.starting:
             return
@@ -187,6 +188,17 @@ class Dispatcher:
             task.cancel()
         else:
             self._forget(flight)
+        await self._let_go(flight)
+
+    async def _let_go(self, flight: Flight) -> None:
+        """Another dispatcher ended this job: what we fetched since would lie here for nobody."""
+        try:
+            if await self.holder.db(reap.is_wanted, flight.job):
+                return
+            async with asyncio.timeout(FAREWELL_S):
+                await flight.runner.release(flight.job.external_id)
+        except Exception:
+            logger.exception("what was fetched for %s is not let go of", flight.job)
 
     async def _repeat(self, action: Callable[[], Awaitable[None]], every_s: float) -> None:
         """Whatever happens in one round, there is a next one."""
