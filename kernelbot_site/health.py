@@ -56,8 +56,13 @@ def _answer(checks: dict[str, Any], stopped_by: str) -> Response:
 
 
 def last_heartbeat() -> datetime | None:
-    """When any dispatcher was last alive; None when none is known."""
-    seen: datetime | None = DispatcherHeartbeat.objects.aggregate(seen=Max("seen_at"))["seen"]
+    """When any dispatcher was last alive; None when none is known.
+
+    One of the future is of a dispatcher that ended before the clock was set back.
+    """
+    believed = timezone.now() + timedelta(seconds=settings.LEASE_S)
+    beats = DispatcherHeartbeat.objects.filter(seen_at__lte=believed)
+    seen: datetime | None = beats.aggregate(seen=Max("seen_at"))["seen"]
     return seen
 
 

@@ -7,7 +7,7 @@ above gives. Rows are never deleted, so no key cascades.
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import uuid_utils.compat
@@ -17,6 +17,10 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from runners.states import ACTIVE, FINAL, IN_FLIGHT, JobStatus
+
+# A job is delayed for less than this; one that seems to wait longer was queued by a clock that was
+# ahead and has been set back.
+DELAY_MAX = timedelta(minutes=15)
 
 
 def uuid7() -> uuid.UUID:
@@ -42,7 +46,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(status=JobStatus.QUEUED).order_by("queued_at", "pk")
 
     def due(self, now: datetime) -> JobQuerySet:
-        return self.queued().filter(not_before__lte=now)
+        return self.queued().filter(Q(not_before__lte=now) | Q(not_before__gt=now + DELAY_MAX))
 
     def abandoned(self, now: datetime) -> JobQuerySet:
         """In flight, but whoever held them did not renew the lease."""

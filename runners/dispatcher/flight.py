@@ -50,6 +50,7 @@ class Flight:
     fresh: bool
     key: tuple[UUID, int] = field(init=False)
     leased_until: datetime = field(init=False)
+    carried_since: float = field(init=False, default_factory=time.monotonic)
     # Inside Runner.start, where an interruption would lose the run's id.
     starting: bool = False
     faults: int = 0

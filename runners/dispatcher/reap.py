@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from runners.exceptions import LostRace
 from runners.models import DispatcherHeartbeat, Job
-from runners.states import JobStatus
+from runners.states import IN_FLIGHT, JobStatus
 from runners.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -20,11 +23,33 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_KEPT = timedelta(days=1)
 
 
-def take_over(owner: str) -> list[Job]:
+class FarLeases:
+    """Leases that end later than any that is given now: some clock was ahead, and was set back.
+
+    No clock tells when these are over. Whoever lives renews them, so that they are watched: one
+    that stands unchanged for as long as a lease lasts is nobody's.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[UUID, str, datetime | None], float] = {}
+
+    def abandoned(self) -> list[Job]:
+        longest = timezone.now() + timedelta(seconds=settings.LEASE_S)
+        far = {
+            (job.pk, job.lease_owner, job.lease_until): job
+            for job in Job.objects.in_flight().filter(lease_until__gt=longest)
+        }
+        now = time.monotonic()
+        self._seen = {key: self._seen.get(key, now) for key in far}
+        return [job for key, job in far.items() if now - self._seen[key] > settings.LEASE_S]
+
+
+def take_over(owner: str, far: FarLeases | None = None) -> list[Job]:
     """Jobs whose lease ran out, now under ours: of several takers of one job, one succeeds."""
     now = timezone.now()
     taken = []
-    for job in Job.objects.abandoned(now):
+    abandoned: Iterable[Job] = Job.objects.abandoned(now)
+    for job in [*abandoned, *(far.abandoned() if far else ())]:
         until = now + timedelta(seconds=settings.LEASE_S)
         unchanged = Job.objects.in_flight().filter(
             pk=job.pk,
@@ -90,6 +115,14 @@ def fail_without_runner(job: Job, owner: str, message: str) -> None:
         failure_kind="no_runner",
         failure_message=message,
     )
+
+
+def is_wanted(job: Job) -> bool:
+    """Whether its run is still carried by somebody, or to be ended; `job` may be stale."""
+    if not job.external_id:
+        return True  # there is no run that could be let go of
+    same = Job.objects.filter(pk=job.pk, external_id=job.external_id)
+    return same.filter(Q(status__in=IN_FLIGHT) | Q(stop_due=True)).exists()
 
 
 def runs_to_stop() -> list[Job]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from datetime import timedelta
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.utils import timezone
 from runners.backends.base import START_UNKNOWN
 from runners.dispatcher.flight import Flight
 from runners.dispatcher.kernelguard import check_code
-from runners.dispatcher.strays import end_strays, settling_time
+from runners.dispatcher.strays import SWEEP_BACK, end_strays, settling_time
 from runners.exceptions import LostRace, RunnerFault
 from runners.gpu.contract import JobConfig
 from runners.handlers import handler_of
@@ -103,10 +104,13 @@ async def recover_start(flight: Flight) -> float | None:
     """Start again what was lost on the way, once it is certain that nothing of it runs (FR-30)."""
     job = flight.job
     assert job.starting_at is not None
-    if timezone.now() < job.starting_at + settling_time():
+    now, carried_s = timezone.now(), time.monotonic() - flight.carried_since
+    if now < job.starting_at + settling_time() and carried_s < settling_time().total_seconds():
         return float(settings.POLL_EVERY_S)
-    # The provider's clock is not ours.
+    # The provider's clock is not ours; and ours was ahead if this start lies in the future.
     since = job.starting_at - timedelta(seconds=settings.START_MARGIN_S)
+    if job.starting_at > now:
+        since = now - SWEEP_BACK
     try:
         is_certain = await end_strays(flight.runner, flight.holder.db, since)
     except TimeoutError:

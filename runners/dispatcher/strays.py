@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 # Ending a family of processes takes seconds; a provider that hangs must not hold up the others.
 END_LIMIT_S = 60.0
+# No run lasts for longer than a day.
+SWEEP_BACK = timedelta(days=1)
 
 
 def settling_time() -> timedelta:
