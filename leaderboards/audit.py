@@ -8,6 +8,7 @@ from typing import Any, Required, TypedDict
 from django.db.models import Model
 
 from leaderboards.models import AuditEvent, PopcornUser
+from runners.models import Job, JobEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,4 +55,21 @@ def record(
         address=context.address,
         client_version=context.client_version,
         data=data,
+    )
+
+
+def record_move(verb: str, subject: Model, job: Job, event: JobEvent, **data: Any) -> AuditEvent:
+    """Add the row of a change of a job's status, in the transaction that made it."""
+    return record(
+        verb,
+        subject,
+        actor=None,
+        actor_label=event.actor_label,
+        job=str(job.pk),
+        attempt=event.attempt,
+        from_status=event.from_status,
+        to_status=event.to_status,
+        reason=event.reason,
+        failure_kind=job.failure_kind,
+        **data,
     )

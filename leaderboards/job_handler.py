@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-
 from leaderboards import audit
 from leaderboards.acceptance import queue_secret_pass
 from leaderboards.models import SubmissionJob
@@ -11,14 +9,12 @@ from leaderboards.preparation import select_benchmarks
 from leaderboards.rejection import note_rejection
 from leaderboards.stages import PassFacts, judge_pass, keep_stages, lock_submission
 from leaderboards.standings import settle_standing_of
-from leaderboards.task_config import build_job_config
+from leaderboards.task_config import build_job_config, gpu_to_run_on
 from leaderboards.verbs import for_move
-from runners.exceptions import RunnerFault
 from runners.gpu.contract import JobConfig, Mode
 from runners.gpu.envelope import Envelope
 from runners.handlers import Results
 from runners.models import Artifact, Job, JobEvent
-from runners.registry import find_gpu
 
 # Profiles have a handler of their own, in the app above.
 KINDS = (Mode.TEST, Mode.BENCHMARK, Mode.LEADERBOARD)
@@ -31,15 +27,6 @@ class SubmissionJobHandler:
         """Raises RunnerFault when what was accepted can no longer be run here."""
         of = _pass_of(job)
         submission = of.submission
-        gpu = find_gpu(settings.GPU_TYPES, job.gpu)
-        if gpu is None:
-            raise RunnerFault(
-                f"{job.gpu} is no longer offered here", kind="gpu_not_offered", retryable=False
-            )
-        if submission.source.purged_at is not None:
-            raise RunnerFault(
-                "the source of this submission was deleted", kind="source_deleted", retryable=False
-            )
         task, mode = submission.revision.definition, Mode(submission.mode)
         return build_job_config(
             submission.revision,
@@ -47,7 +34,7 @@ class SubmissionJobHandler:
             job_id=str(job.pk),
             attempt=job.attempt,
             mode=mode,
-            gpu=gpu,
+            gpu=gpu_to_run_on(job, submission.source),
             selected=select_benchmarks(task, mode),
             seed=submission.leaderboard.secret_seed if of.secret else task.seed,
             capture=None,
@@ -63,19 +50,7 @@ class SubmissionJobHandler:
     def moved(self, job: Job, event: JobEvent) -> None:
         of = SubmissionJob.objects.select_related("submission").get(job=job)
         note_rejection(job, of.submission_id)
-        audit.record(
-            for_move(event),
-            of.submission,
-            actor=None,
-            actor_label=event.actor_label,
-            job=str(job.pk),
-            secret=of.secret,
-            attempt=event.attempt,
-            from_status=event.from_status,
-            to_status=event.to_status,
-            reason=event.reason,
-            failure_kind=job.failure_kind,
-        )
+        audit.record_move(for_move(event), of.submission, job, event, secret=of.secret)
 
     def read_results(self, job: Job, envelope: Envelope) -> Results:
         facts = judge_pass(_pass_of(job), envelope.outcome)

@@ -72,19 +72,21 @@ def _judge_stage(
     of: SubmissionJob, job: Job, mode: Mode, record: RunRecord, outcome: JobOutcome, warning: str
 ) -> Run:
     submission = of.submission
-    failure = record.failure
     ran = record.run
-    passed = failure is None and ran is not None and ran.success and ran.passed
-    kind, message = (str(failure.kind), failure.message) if failure else ("", "")
-    said: dict[str, Any] | None = wire.encode(ran)
+    passed = record.failure is None and ran is not None and ran.success and ran.passed
+    told = told_columns(record, record.failure, job)
     score = None
     if mode is Mode.LEADERBOARD and passed and ran is not None:
         try:
             score = score_of(submission.revision.definition.ranking_by, ran.result)
         except NoScore as problem:
-            passed, kind = False, NO_SCORE
-            message = f"The evaluator gave no score: {problem}."
-            said = _with_stderr(said, message)
+            passed, message = False, f"The evaluator gave no score: {problem}."
+            told |= {
+                "failure_kind": NO_SCORE,
+                "failure_message": message[:MESSAGE_CHARS],
+                "run": _with_stderr(told["run"], message),
+            }
+    told["run"] = _with_stderr(told["run"], warning)
     return Run(
         submission=submission,
         job=job,
@@ -95,14 +97,27 @@ def _judge_stage(
         secret=of.secret,
         passed=passed,
         score=score,
-        started_at=_time(record.start, job.running_at or job.created_at),
-        finished_at=_time(record.end, timezone.now()),
-        run=_with_stderr(said, warning),
-        compilation=wire.encode(record.compilation),
         system=wire.encode(outcome.system),
-        failure_kind=kind,
-        failure_message=message[:MESSAGE_CHARS],
+        **told,
     )
+
+
+def told_columns(record: RunRecord, failure: Failure | None, job: Job) -> dict[str, Any]:
+    """What runs and captures keep alike of a record, and of the failure that it is kept with."""
+    return {
+        "started_at": _time(record.start, job.running_at or job.created_at),
+        "finished_at": _time(record.end, timezone.now()),
+        "run": wire.encode(record.run),
+        "compilation": wire.encode(record.compilation),
+        **told_failure(failure),
+    }
+
+
+def told_failure(failure: Failure | None) -> dict[str, str]:
+    return {
+        "failure_kind": str(failure.kind) if failure else "",
+        "failure_message": failure.message[:MESSAGE_CHARS] if failure else "",
+    }
 
 
 def _with_stderr(run: dict[str, Any] | None, line: str) -> dict[str, Any] | None:

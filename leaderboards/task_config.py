@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from leaderboards.models import TaskRevision
+from leaderboards.models import SubmissionSource, TaskRevision
 from leaderboards.task_definition import SUBMISSION_MARK, TaskDefinition
+from runners.exceptions import RunnerFault
 from runners.gpu.contract import CaptureOptions, JobConfig, Limits, Mode
-from runners.registry import GpuType
+from runners.models import Job
+from runners.registry import GpuType, find_gpu
 
 
 def build_job_config(
@@ -52,6 +54,20 @@ def build_job_config(
         limits=_limits(task),
         capture=capture,
     )
+
+
+def gpu_to_run_on(job: Job, source: SubmissionSource) -> GpuType:
+    """Raises RunnerFault when what was accepted can no longer be run here."""
+    gpu = find_gpu(settings.GPU_TYPES, job.gpu)
+    if gpu is None:
+        raise RunnerFault(
+            f"{job.gpu} is no longer offered here", kind="gpu_not_offered", retryable=False
+        )
+    if source.purged_at is not None:
+        raise RunnerFault(
+            "the source that was sent was deleted", kind="source_deleted", retryable=False
+        )
+    return gpu
 
 
 def _limits(task: TaskDefinition) -> Limits:

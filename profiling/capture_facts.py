@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
+from leaderboards.stages import MESSAGE_CHARS, told_columns, told_failure
 from profiling.models import Capture, CaptureDetails, ProfileRequest
 from profiling.reports.archives import DETAILS_CSV, DETAILS_TEXT, ArchiveError, unpack_report
 from profiling.reports.details import ReportDetails, pack
@@ -30,7 +30,6 @@ from runners.models import Job
 
 # What read a report; `manage.py reread_reports` reads those of another reader again.
 READER = f"ncu-report {version('ncu-report')}, reader 2"
-MESSAGE_CHARS = 10_000
 COLUMN_MAX = 2**31 - 1
 OURS = "This is a fault of the service, not of the submission."
 _NO_RECORD = Failure(
@@ -228,24 +227,19 @@ def _failure_of(facts: ReportFacts) -> Failure | None:
 
 
 def _outcome_columns(record: RunRecord, failure: Failure | None, job: Job) -> dict[str, Any]:
-    began = job.running_at or job.created_at
     return {
+        **told_columns(record, failure, job),
         **_failure_columns(failure),
-        "started_at": _time(record.start, began),
-        "finished_at": _time(record.end, timezone.now()),
         "passed": _passed(record),
-        "run": wire.encode(record.run),
-        "compilation": wire.encode(record.compilation),
         "extract": record.capture.extract if record.capture else "",
     }
 
 
 def _failure_columns(failure: Failure | None) -> dict[str, Any]:
     return {
+        **told_failure(failure),
         "status": Capture.Status.FAILED if failure else Capture.Status.CAPTURED,
-        "failure_kind": failure.kind if failure else "",
         "failure_fault": failure.kind.fault if failure else "",
-        "failure_message": failure.message[:MESSAGE_CHARS] if failure else "",
     }
 
 
@@ -282,16 +276,6 @@ def _passed(record: RunRecord) -> bool | None:
     if record.run is None or "check" not in record.run.result:
         return None
     return record.run.passed
-
-
-def _time(text: str, otherwise: datetime) -> datetime:
-    """An aware time of the GPU side, or ours where it sent something else."""
-    try:
-        told = datetime.fromisoformat(text)
-    except ValueError:
-        return otherwise
-    # Far from now, a time zone could carry it out of what a database can hold.
-    return told if told.tzinfo is not None and 2000 < told.year < 9000 else otherwise
 
 
 def _count(value: int | None) -> int | None:

@@ -7,23 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from leaderboards import audit
 from leaderboards.models import Run, Submission
 from leaderboards.rejection import note_rejection
 from leaderboards.stages import keep_stages
+from leaderboards.task_config import gpu_to_run_on
 from profiling.capture_facts import CaptureFacts, judge_capture, keep_details, request_verdict
 from profiling.configs import chosen_benchmarks, profile_config
 from profiling.models import Capture, ProfileRequest
 from profiling.verbs import for_move
-from runners.exceptions import RunnerFault
 from runners.gpu import wire
 from runners.gpu.contract import Fault, JobConfig
 from runners.gpu.envelope import Envelope
 from runners.handlers import Results
 from runners.models import Artifact, Job, JobEvent
-from runners.registry import find_gpu
 from runners.scratch import scratch_folder
 
 ORIGIN_CHARS = 100
@@ -48,17 +45,9 @@ class ProfileJobHandler:
     def build_config(self, job: Job) -> JobConfig:
         """Raises RunnerFault when what was accepted can no longer be run here."""
         request = _request_of(job)
-        gpu = find_gpu(settings.GPU_TYPES, job.gpu)
-        if gpu is None:
-            raise RunnerFault(
-                f"{job.gpu} is no longer offered here", kind="gpu_not_offered", retryable=False
-            )
         assert request.submission is not None
         source = request.submission.source
-        if source.purged_at is not None:
-            raise RunnerFault(
-                "the source of this request was deleted", kind="source_deleted", retryable=False
-            )
+        gpu = gpu_to_run_on(job, source)
         return profile_config(
             request, source.text, gpu=gpu, job_id=str(job.pk), attempt=job.attempt
         )
@@ -72,18 +61,7 @@ class ProfileJobHandler:
         request = ProfileRequest.objects.only("pk", "submission_id").get(job=job)
         assert request.submission_id is not None
         note_rejection(job, request.submission_id)
-        audit.record(
-            for_move(event),
-            request,
-            actor=None,
-            actor_label=event.actor_label,
-            job=str(job.pk),
-            attempt=event.attempt,
-            from_status=event.from_status,
-            to_status=event.to_status,
-            reason=event.reason,
-            failure_kind=job.failure_kind,
-        )
+        audit.record_move(for_move(event), request, job, event)
 
     def read_results(self, job: Job, envelope: Envelope) -> Results:
         """Takes seconds per benchmark. When the service failed all of them, so did the job."""
