@@ -25,6 +25,7 @@ urlpatterns = [
     path("ready", ready),
     path("metrics", metrics),
     path("api/schema/", pages.schema, name="schema"),
+    path("openapi.json", pages.schema_json),
     path("docs", pages.docs, name="docs"),
     path("", include("leaderboards.identity.urls")),
     path("", include("leaderboards.api.urls")),

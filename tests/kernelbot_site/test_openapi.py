@@ -62,6 +62,7 @@ def test_every_address_is_in_the_schema_or_is_no_part_of_the_api(schema):
         "/ready",
         "/metrics",
         "/api/schema/",
+        "/openapi.json",
         "/docs",
         # Pages for people, and where a provider sends them back to.
         "/activate",
@@ -148,6 +149,9 @@ def test_the_service_gives_its_schema(client):
 
     assert answer.headers["Content-Type"] == "application/yaml"
     assert answer.content.decode() == KEPT.read_text()
+    as_json = client.get("/openapi.json")
+    assert as_json.headers["Content-Type"] == "application/json"
+    assert as_json.json() == yaml.safe_load(KEPT.read_text())
 
 
 def test_the_docs_page_has_nothing_inline_and_nothing_from_elsewhere(client):

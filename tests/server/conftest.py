@@ -17,7 +17,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """A prepared service that is never started."""
-    return Service(tmp_path_factory.mktemp("template")).prepare()
+    made = Service(tmp_path_factory.mktemp("template")).prepare()
+    yield made
+    made.stop_all()
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +19,11 @@ import httpx
 from kernelbot_site.supervisor import dispatcher_command, web_command
 from runners.backends.fake import FakeRunner
 from runners.backends.fake_plan import Plan
-from tests.environment import GPU_TYPES
+from tests.environment import GPU_TYPES, MEASURED
+from tests.server.database import Database, OnPostgres, make_database
 from tests.synthetic_reports import DEMO_LAUNCHES, write_demo_archive, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
-DATABASE = "kernelbot.sqlite3"
 PATIENCE_S = 60  # generous: a slow machine must not fail a test
 
 
@@ -39,11 +36,14 @@ class Service:
         self.base_url = f"http://127.0.0.1:{self.port}"
         gpu_types: dict[str, Any] = dict(GPU_TYPES)
         gpu_types["B200"] = gpu_types["B200"] | {"max_in_flight": 64}
-        self.env = {
+        given = settings.get("DATABASE_URL")
+        self.database: Database = OnPostgres(str(given)) if given else make_database(folder)
+        self.env = MEASURED | {
             "PATH": os.environ["PATH"],
             "DJANGO_SETTINGS_MODULE": "kernelbot_site.settings",
             "SECRET_KEY": "only for tests, and long enough for the checks of Django",
             "DATA_DIR": str(folder),
+            "DATABASE_URL": self.database.url,
             "GPU_TYPES": json.dumps(gpu_types),
             "FAKE_RUNNER_DIR": str(folder / "fake-runs"),
             "PUBLIC_URL": self.base_url,
@@ -53,7 +53,8 @@ class Service:
             "POLL_EVERY_S": "0.05",
             "STREAM_STATUS_EVERY_S": "1",
             "LEASE_S": "3",
-        } | {name: str(value) for name, value in settings.items()}
+        }
+        self.env |= {name: str(value) for name, value in settings.items()}
         self.runner = FakeRunner(folder / "fake-runs")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -62,12 +63,11 @@ class Service:
 
         `template` is a prepared service that nobody started: copying its database is faster.
         """
-        if template is None:
+        if template is not None:
+            self.database.copy(template.database)
+        else:
             for command in (["manage.py", "migrate", "-v0"], ["-m", "tests.server.seed"]):
                 subprocess.run([sys.executable, *command], cwd=ROOT, env=self._debug, check=True)
-            self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        else:
-            shutil.copy(template.folder / DATABASE, self.folder / DATABASE)
         self.archive = write_demo_archive(self.folder / "capture.zip")
         self.plan()
         return self
@@ -104,6 +104,7 @@ class Service:
     def stop_all(self) -> None:
         for name in list(self._processes):
             self.stop(name, signal.SIGKILL if name == "dispatcher" else signal.SIGTERM)
+        self.database.drop()
 
     def pid(self, name: str) -> int:
         return self._process(name).pid
@@ -113,14 +114,10 @@ class Service:
 
     def rows(self, sql: str, *values: object) -> list[dict[str, Any]]:
         """Rows of the service's database as dictionaries, read without Django."""
-        with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
-            database.row_factory = sqlite3.Row
-            return [dict(row) for row in database.execute(sql, values)]
+        return self.database.rows(sql, *values)
 
     def execute(self, sql: str, *values: object) -> None:
-        with closing(sqlite3.connect(self.folder / DATABASE, timeout=20)) as database:
-            database.execute(sql, values)
-            database.commit()
+        self.database.execute(sql, *values)
 
     def client(self, cli_id: str | None = "alice-cli-id", **options: Any) -> httpx.Client:
         headers = {"X-Popcorn-Cli-Id": cli_id} if cli_id is not None else {}

@@ -6,6 +6,7 @@ import time
 
 import httpx
 import pytest
+import yaml
 
 from tests.server.popcorn import PATH, form
 from tests.server.service import wait_for
@@ -55,11 +56,8 @@ def test_any_accept_header_is_answered(service):
 
 def test_health_needs_no_database_and_readiness_does(make_service):
     broken = make_service()
-    database = broken.folder / "kernelbot.sqlite3"
     broken.start_web()
-    for path in broken.folder.glob("kernelbot.sqlite3*"):
-        path.unlink()
-    database.mkdir()
+    broken.database.take_away()
 
     with broken.client() as client:
         health, ready = client.get("/health"), client.get("/ready")
@@ -69,6 +67,7 @@ def test_health_needs_no_database_and_readiness_does(make_service):
     assert ready.status_code == 503
     assert asked.status_code == 503
     assert int(asked.headers["Retry-After"]) > 0
+    assert broken.database.name not in asked.text
     assert "sqlite" not in asked.text.lower()
 
 
@@ -141,3 +140,14 @@ def test_static_files_are_served_once_they_are_collected(make_service):
     assert style.headers["Content-Type"].startswith("text/css")
     assert missing.status_code == 404
     assert isinstance(missing.json()["detail"], str)
+
+
+def test_the_schema_and_its_page_are_where_tools_look_for_them(service):
+    with service.client(cli_id=None) as client:
+        page, as_json, as_yaml = (
+            client.get(path) for path in ("/docs", "/openapi.json", "/api/schema/")
+        )
+
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert as_json.json() == yaml.safe_load(as_yaml.text)
+    assert "/profile/{leaderboard}/{gpu}" in as_json.json()["paths"]

@@ -155,9 +155,6 @@ class ManyProcesses(Service):
         wait_for(lambda: self._process("web").poll() is not None or self._answers())
         assert self._process("web").poll() is None, self.log()
 
-    def rows(self, sql, *values):
-        return [] if sql.startswith("PRAGMA") else self.postgres.rows(sql, *values)
-
     def web_pids(self) -> list[int]:
         """Of the processes that serve, not of their parent."""
         parent = self.pid("web")

@@ -298,7 +298,11 @@ def test_limits_are_set_shown_and_removed(admin, make_board):
     assert_shape(first.json()["rate_limit"], example("admin-rate-limits.json")["rate_limits"][0])
     assert first.json()["rate_limit"]["id"] == second.json()["rate_limit"]["id"]
     assert [limit["max_submissions_per_hour"] for limit in shown.json()["rate_limits"]] == [0]
-    assert removed.json()["mode_category"] == "leaderboard"
+    assert removed.json() == {
+        "status": "ok",
+        "leaderboard": "limits_py-dev",
+        "mode_category": "leaderboard",
+    }
     assert again.status_code == 404
     assert admin.get(path).json()["rate_limits"] == []
 

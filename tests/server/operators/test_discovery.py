@@ -104,9 +104,7 @@ def test_a_queue_is_always_told(desk, gpu, status, runner):
 def test_a_queue_that_cannot_be_read_is_told_as_unavailable(make_service):
     broken = make_service()
     broken.start_web()
-    for path in broken.folder.glob("kernelbot.sqlite3*"):
-        path.unlink()
-    (broken.folder / "kernelbot.sqlite3").mkdir()
+    broken.database.take_away()
 
     with broken.client(cli_id=None) as client:
         answer = client.get("/runner_queue/B200")

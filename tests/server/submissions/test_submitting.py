@@ -271,15 +271,8 @@ def test_a_poll_waits_out_a_database_that_is_away_for_a_moment(make_service, pat
         else:
             sent = client.post("/submission/rowsum/B200/test", files=file)
             number = sent.json()["details"]["id"]
-        database = service.folder / "kernelbot.sqlite3"
-        away = database.rename(service.folder / "away")
-        database.mkdir()
-
-        def bring_back():
-            database.rmdir()
-            away.rename(database)
-
-        returning = threading.Timer(1.0, bring_back)
+        service.database.take_away()
+        returning = threading.Timer(1.0, service.database.bring_back)
         returning.start()
         answer = client.get(path.format(number))
         returning.join()
