@@ -236,6 +236,19 @@ def test_missing_damaged_and_extra_files_are_told_apart(store, add_job, reports)
     assert verify("--since", "2999-01-01T00:00") == (["0 files are what was stored"], "")
 
 
+def test_files_without_a_row_alone_are_no_damage(store, add_job):
+    job = add_job()
+    store(job, b"one", "profile.0.zip")
+    extra = store(job, b"two", "profile.1.zip")
+    Artifact.objects.filter(pk=extra.pk).delete()
+    move(job, JobStatus.CANCELLED, actor_label="alice")
+
+    lines, ended = verify()
+
+    assert [line.split(":")[0] for line in lines] == [str(extra)]
+    assert ended == "3: 1 files have no row"
+
+
 def test_a_storage_in_order_verifies_and_one_that_is_away_does_not(store, add_job, reports):
     artifact = store(add_job(), b"one")
     assert verify() == (["1 files are what was stored"], "")
