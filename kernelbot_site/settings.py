@@ -97,6 +97,8 @@ LOCAL_RUN_USER: str = env.str("LOCAL_RUN_USER", "nobody")
 # Limits of its submissions: memory where no GPU is used, processes where it has its own user.
 LOCAL_MEMORY_BYTES: int = env.int("LOCAL_MEMORY_BYTES", 4 * 2**30)
 LOCAL_PROCESSES: int = env.int("LOCAL_PROCESSES", 512)
+# Whether they reach this machine's network, and through it everybody else's.
+LOCAL_NETWORK: bool = env.bool("LOCAL_NETWORK", False)
 
 # --- KernelGuard: reads submissions before they run, in all modes but test; off without a command ---
 KERNELGUARD_COMMAND: str = env.str("KERNELGUARD_COMMAND", "").strip()

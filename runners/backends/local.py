@@ -2,12 +2,9 @@
 
     DATA_DIR/local-runs/<external id>/   config.json, started, pid, phase, stderr, result.envelope
 
-What isolates a submission: its own user where the dispatcher is root (LOCAL_RUN_USER), a built
-environment, no inherited descriptors, limits of time, memory, processes and files, and the end of
-its whole process family. What does not: it sees this machine's network, its other processes'
-names, every file that others may read, and the GPU's memory is not cleared for it. Where the
-dispatcher is not root, the submission may do whatever the dispatcher's user may, reading the
-database included. So this runner is for development and for machines that serve nothing else.
+What isolates a submission, and what does not, is in docs/operations.md, "The local runner". In
+short: where the dispatcher is not root, a submission may do to files whatever the dispatcher's user
+may. So this runner is for development and for machines that serve nothing else.
 """
 
 from __future__ import annotations
@@ -174,9 +171,10 @@ def _launch(run: Path) -> subprocess.Popen[bytes]:
         *(*python, "-m", "runners.gpu", str(run / "config.json"), str(run / "result.envelope")),
         *("--phase", str(run / "phase"), "--workspace", workspace, *_drop_to()),
     ]
+    network = "open" if settings.LOCAL_NETWORK else "closed"
     with (run / "stderr").open("ab") as stderr:
         return subprocess.Popen(
-            [*python, str(local_child.__file__), str(run / "pid"), *gpu_side],
+            [*python, str(local_child.__file__), str(run / "pid"), network, *gpu_side],
             cwd=Path(runners.__file__).parent.parent,
             env=_environment(),
             stdin=subprocess.DEVNULL,
