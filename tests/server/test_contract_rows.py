@@ -96,7 +96,7 @@ OTHER_CALLS = {
 
 @pytest.mark.parametrize(
     "file_and_test",
-    {*CALLS_OF_THE_CLI.values(), *CALLS_OF_OPERATORS.values(), *OTHER_CALLS.values()},
+    sorted({*CALLS_OF_THE_CLI.values(), *CALLS_OF_OPERATORS.values(), *OTHER_CALLS.values()}),
 )
 def test_the_test_of_a_row_exists(file_and_test):
     file, test = file_and_test
