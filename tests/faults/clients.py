@@ -43,7 +43,7 @@ class Client(threading.Thread):
         until: float,
         deadline: float,
     ) -> None:
-        super().__init__(name=person)
+        super().__init__(name=person, daemon=True)
         self.person, self.ledger, self.rng, self.until = person, ledger, rng, until
         self.http = Http(client, ledger, deadline)
         self.mine: list[Accepted] = []

@@ -13,6 +13,7 @@ from typing import Protocol
 from tests.server.service import ROOT, wait_for
 
 STOP_PATIENCE_S = 30
+START_PATIENCE_S = 180
 
 
 class Part(Protocol):
@@ -36,16 +37,22 @@ class Program:
         log: Path,
         is_up: Callable[[], bool],
         whole: bool = True,
+        cwd: Path = ROOT,
     ) -> None:
         self.argv, self.env, self.log = argv, env, log
-        self.is_up, self.whole = is_up, whole
+        self.is_up, self.whole, self.cwd = is_up, whole, cwd
 
     def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.argv, cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True
+                self.argv,
+                cwd=self.cwd,
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
-        wait_for(lambda: self.process.poll() is not None or self.is_up())
+        wait_for(lambda: self.process.poll() is not None or self.is_up(), START_PATIENCE_S)
         assert self.process.poll() is None, f"{self.argv} ended: {self.log.read_text()[-2000:]}"
 
     def stop(self) -> None:
@@ -88,7 +95,10 @@ class Worker:
         self._signal_next(signal.SIGTERM)
 
     def start(self) -> None:
-        wait_for(lambda: self.pid not in self._workers() and len(self._workers()) == self.count)
+        wait_for(
+            lambda: self.pid not in self._workers() and len(self._workers()) == self.count,
+            START_PATIENCE_S,
+        )
 
     def freeze(self) -> None:
         self._signal_next(signal.SIGSTOP)

@@ -14,7 +14,7 @@ from tests.faults.stack import DISPATCHERS, LEASE_S, Stack
 GAP_S = (1.0, 5.0)
 LASTS_S = (0.5, 8.0)
 AT_ONCE = 2
-READY_PATIENCE_S = 120
+READY_PATIENCE_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,8 @@ class Storm:
             thread.join()
 
     def _may_strike(self, part: str) -> bool:
-        """A part that is down cannot be killed, nor a worker of a server that is."""
+        """Not a part that is down, nor a worker of a server that is; and not again before the
+        service was ready, else nobody is served where processes are slow to start."""
         kin = {"web", "web worker"} if part in ("web", "web worker") else {part}
         if kin & self._struck:
             return False
@@ -78,11 +79,10 @@ class Storm:
         except Exception as error:  # noqa: BLE001  whatever it is, the storm goes on
             self.ledger.violate(f"{part} did not come back after it was {kind}: {error!r}")
         finally:
-            self._struck.discard(part)
             self._room.release()
-        self.faults.append(
-            Fault(part=part, kind=kind, seconds=seconds, recovery_s=self._until_ready(part))
-        )
+        recovery_s = self._until_ready(part)
+        self.faults.append(Fault(part=part, kind=kind, seconds=seconds, recovery_s=recovery_s))
+        self._struck.discard(part)
 
     def _until_ready(self, part: str) -> float:
         began = time.monotonic()
