@@ -1,13 +1,17 @@
 # Every target sets itself up: a virtual environment in .venv from the hashed requirement files.
 # Nothing else is needed than Python >= 3.12, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-services check openapi format lock clean
+.PHONY: help demo serve test test-services coverage coverage-riskiest check openapi format lock clean
 
 PYTHON ?= $(shell for p in python3.13 python3.14 python3.12 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$p" && break; done)
 BIN := .venv/bin
 LOCAL := $(BIN)/python -m kernelbot_site.local
 PYTEST := $(BIN)/python -m pytest
+# The tests of the files in tests/riskiest.toml.
+RISKIEST_TESTS := tests/reports/test_archives.py tests/gpu/test_envelope.py tests/leaderboards/test_preparation.py \
+	tests/leaderboards/test_kernelguard.py tests/modal/test_hostile_results.py $(addprefix tests/runners/test_, claims.py \
+	collecting.py dispatcher_processes.py leases.py no_pickle.py polls.py starts.py strays.py transitions.py)
 # What `manage.py check --deploy` sees: settings as production has them.
 PRODUCTION := env SECRET_KEY=check-only-$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))') \
 	PUBLIC_URL=https://kernelbot.example ALLOWED_HOSTS=kernelbot.example \
@@ -43,7 +47,22 @@ test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; 
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
 	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -n 2 --dist loadgroup -m "services or browser"
 	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 2 --dist loadgroup \
-		tests/runners tests/contract tests/leaderboards tests/profiling
+		tests/runners tests/contract tests/leaderboards tests/profiling tests/upgrades
+
+# COVERAGE_BASE=origin/main for another commit to compare with.
+coverage: .venv/dev.done  ## make test, and a table of the lines that it ran, per file and of what changed
+	rm -rf var/coverage
+	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	$(BIN)/coverage combine --quiet
+	$(BIN)/python -m tests.coverage_table $(COVERAGE_BASE)
+
+coverage-riskiest: .venv/dev.done  ## fail where a branch of the riskiest files is run by no test; needs TEST_DATABASE_URL
+	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
+	rm -f var/coverage/branches*
+	$(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest -n 2 --dist loadgroup $(RISKIEST_TESTS)
+	DATABASE_URL=$(TEST_DATABASE_URL) $(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest tests/runners/test_claims.py
+	$(BIN)/coverage combine --quiet --rcfile=tests/riskiest.toml
+	$(BIN)/coverage report --rcfile=tests/riskiest.toml
 
 check: .venv/dev.done  ## lint, format, types, import contracts, deployment and migrations
 	$(BIN)/ruff check .
