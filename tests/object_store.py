@@ -13,7 +13,7 @@ import boto3
 import botocore.config
 import botocore.exceptions
 
-from tests.server.service import free_port
+from tests.server.service import ROOT, free_port
 
 BUCKET = "reports"
 AWS = {
@@ -34,7 +34,8 @@ class ObjectStore:
     def start(self) -> None:
         """Start; or start again, empty, after `kill`."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            self.command(),
+            cwd=ROOT,
             env=AWS | {"PATH": os.environ["PATH"]},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -48,6 +49,9 @@ class ObjectStore:
                 time.sleep(0.1)
             else:
                 return
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
 
     def client(self) -> Any:
         session = boto3.Session(*AWS.values())
@@ -63,6 +67,9 @@ class ObjectStore:
         self.thaw()
         self.process.kill()
         self.process.wait()
+
+    def close(self) -> None:
+        self.kill()
 
     def freeze(self) -> None:
         self.process.send_signal(signal.SIGSTOP)

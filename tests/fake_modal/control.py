@@ -35,7 +35,7 @@ class Control:
         return web.json_response({})
 
     async def clear_faults(self, _: web.Request) -> web.Response:
-        self.plane.faults.clear()
+        self.plane.clear_faults()
         return web.json_response({})
 
     async def reset(self, _: web.Request) -> web.Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.protobuf import json_format, message_factory
 from grpclib import GRPCError, Status
@@ -22,7 +22,7 @@ class Fault:
     """`status` is the name of a gRPC status; `after` lets the method do its work first.
 
     `times` < 0 is for ever; `retry_after_s` asks the client to come back, as Modal throttles;
-    `delay_s` is how long it takes.
+    `delay_s` is how long it takes; a `held` one takes until the faults are cleared.
     """
 
     rpc: str
@@ -32,9 +32,13 @@ class Fault:
     retry_after_s: float | None = None
     after: bool = False
     delay_s: float = 0
+    held: bool = False
+    cleared: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def strike(self) -> None:
         await asyncio.sleep(self.delay_s)
+        if self.held:
+            await self.cleared.wait()
         if self.status:
             raise self._error()
 
@@ -100,6 +104,11 @@ class Rpcs:
         given = metadata.get("x-modal-token-id"), metadata.get("x-modal-token-secret")
         if given != self.token:
             raise GRPCError(Status.UNAUTHENTICATED, "token is not valid")
+
+    def clear_faults(self) -> None:
+        for fault in self.faults:
+            fault.cleared.set()
+        self.faults.clear()
 
     def _next_fault(self, name: str) -> Fault | None:
         for fault in self.faults:

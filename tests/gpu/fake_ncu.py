@@ -8,6 +8,7 @@ under test does not pass the environment on. Copied to a folder on PATH under th
     report      a file beside plan.json to write as the report, or null
     report_before   the same, written before the program runs
     sleep       seconds after the program ended
+    held_by     a file beside plan.json; the capture goes on when it is gone
     stubborn    ignore SIGINT and SIGTERM
     rc          the exit code, that of the program if absent
     import_rc, text, csv   what the two exports do
@@ -59,6 +60,8 @@ def capture(plan: dict, arguments: list[str]) -> int:
         descriptor = int(os.environ["POPCORN_FD"])
         rc = subprocess.run(program, check=False, pass_fds=(descriptor,)).returncode
     time.sleep(plan.get("sleep", 0))
+    while "held_by" in plan and (HERE / plan["held_by"]).exists():
+        time.sleep(0.05)
     finish(plan, arguments, plan.get("rc", rc))
     return 0
 

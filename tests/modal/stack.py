@@ -36,9 +36,10 @@ def make_tools(folder: Path) -> Path:
     (folder / "ncu").write_text(f"#!{sys.executable}\n{source}")
     (folder / "ncu").chmod(0o755)
     (folder / "python3").symlink_to(sys.executable)
-    write_report(folder / "made.ncu-rep", DEMO_LAUNCHES)
+    make_report(folder)
     plan = {
         "report": "made.ncu-rep",
+        "held_by": "hold",
         "log": "==PROF== Connected to process 1 (/usr/bin/python3)\n",
         "text": details_text(DEMO_LAUNCHES),
         "csv": details_csv(DEMO_LAUNCHES),
@@ -47,10 +48,43 @@ def make_tools(folder: Path) -> Path:
     return folder
 
 
+def make_report(tools: Path, *, pad_bytes: int = 0) -> None:
+    """What a capture gives from now on."""
+    write_report(tools / "made.ncu-rep", DEMO_LAUNCHES, pad_bytes=pad_bytes)
+
+
+def hold_captures(tools: Path) -> None:
+    """Those that run and those to come."""
+    (tools / "hold").touch()
+
+
+def let_captures_go(tools: Path) -> None:
+    (tools / "hold").unlink(missing_ok=True)
+
+
 def slow_ncu(tools: Path, seconds: float) -> None:
     """From now on a capture takes so long."""
     plan = json.loads((tools / "plan.json").read_text())
     (tools / "plan.json").write_text(json.dumps(plan | {"sleep": seconds}))
+
+
+class Dispatcher:
+    """That of a stack, as a part that can be killed and frozen like the others."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+
+    def start(self) -> None:
+        self.stack.start_dispatcher()
+
+    def kill(self) -> None:
+        self.stack.stop("dispatcher", signal.SIGKILL)
+
+    def freeze(self) -> None:
+        os.kill(self.stack.pid("dispatcher"), signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.stack.pid("dispatcher"), signal.SIGCONT)
 
 
 class Stack(Service):
@@ -59,7 +93,15 @@ class Stack(Service):
     The database is a file unless a `postgres` is given.
     """
 
-    def __init__(self, folder: Path, postgres: Postgres | None = None, **settings: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        postgres: Postgres | None = None,
+        *,
+        s3: ObjectStore | None = None,
+        max_in_flight: int = 4,
+        **settings: object,
+    ) -> None:
         folder.mkdir()
         self.postgres = postgres
         if postgres is not None:
@@ -67,8 +109,8 @@ class Stack(Service):
         self.tools = make_tools(folder / "tools")
         path = f"{self.tools}:{os.environ['PATH']}"
         self.modal = FakeModal(folder / "modal", container_path=path)
-        self.s3 = ObjectStore()
-        l4 = {"runner": "modal", "sm": "89", "ncu": True, "max_in_flight": 4}
+        self.s3 = s3 or ObjectStore()
+        l4 = {"runner": "modal", "sm": "89", "ncu": True, "max_in_flight": max_in_flight}
         defaults: dict[str, object] = AWS | {
             "GPU_TYPES": json.dumps({"L4": l4}),
             "MODAL_DEPLOYMENT": DEPLOYMENT,
@@ -98,6 +140,10 @@ class Stack(Service):
         made = self.manage("create_user", "alice")
         self.cli_id = made.partition("cli_id: ")[2].strip()
         return self
+
+    def part(self, name: str) -> Any:
+        """One of dispatcher, modal, s3 and postgres, to `kill`, `start`, `freeze` or `thaw`."""
+        return Dispatcher(self) if name == "dispatcher" else getattr(self, name)
 
     def rows(self, sql: str, *values: object) -> list[dict[str, Any]]:
         if self.postgres is None:
@@ -141,6 +187,6 @@ class Stack(Service):
                 part.thaw()
         self.stop_all()
         self.modal.close()
-        self.s3.kill()
+        self.s3.close()
         if self.postgres is not None:
             self.postgres.close()

@@ -1,29 +1,56 @@
-"""kill -9 and freezing of each part at each phase: every accepted request ends well, once.
+"""Each part killed and frozen while there is a request in each phase: all end well, once.
 
-FR-24, FR-30. Real processes throughout; a job's run lasts some seconds, so that there is a middle.
+FR-24, FR-30, FR-32. Real processes throughout, and for each request a client that holds its stream.
 """
 
 from __future__ import annotations
 
+import hashlib
 import signal
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
+import httpx
 import pytest
 
+from tests.modal.follow import (
+    FINAL,
+    PATH,
+    SUBMISSION,
+    calls_for,
+    calls_of,
+    end_well,
+    job_of,
+    submit,
+    until,
+    until_running_in_its_container,
+)
 from tests.modal.postgres import Postgres
-from tests.modal.stack import Stack, slow_ncu
-from tests.server.popcorn import form
-from tests.server.service import wait_for
+from tests.modal.s3_front import S3Front
+from tests.modal.stack import Stack, hold_captures, let_captures_go, make_report, slow_ncu
+from tests.server.popcorn import Stream, archives, form
 
 # Some minutes of real processes: with the other services, though it brings its own.
 pytestmark = [pytest.mark.services, pytest.mark.xdist_group("stack")]
 
-SUBMISSION = b"def custom_kernel(rows):\n    return [sum(row) for row in rows]\n"
+PHASES = ("collecting", "running", "starting", "queued", "delivering")
+# More than the sockets between server and client hold.
+LARGE_BYTES = 8 * 2**20
+AWAY_S = 3.5  # longer than a lease
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    made = Stack(tmp_path_factory.mktemp("faults") / "stack", Postgres())
+    folder = tmp_path_factory.mktemp("faults")
+    made = Stack(
+        folder / "stack",
+        Postgres(),
+        s3=S3Front(folder / "hold"),
+        max_in_flight=3,
+        RETRY_DELAY_S=1,
+    )
     try:
         made.prepare().start_web()
         yield made
@@ -41,67 +68,124 @@ def stack(whole: Stack):
     whole.stop("dispatcher", signal.SIGKILL)
 
 
-def submit(stack: Stack) -> str:
-    """The id of a request that was accepted; one benchmark, nobody waits for the stream."""
-    with stack.client(stack.cli_id) as client:
-        answer = client.post(
-            "/profile/rowsum_cpu/L4",
-            headers={"Prefer": "respond-async"},
-            **form(SUBMISSION, benchmark_index=0),
-        )
-    assert answer.status_code == 202, answer.text
-    return answer.headers["Location"].rstrip("/").rpartition("/")[2]
+class Held:
+    """A request and the client that holds its stream, from now until `end`."""
+
+    def __init__(self, stack: Stack, clients: ExitStack, request_id: str | None = None) -> None:
+        # A small window, so that the server cannot be done before the client reads.
+        window = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)]
+        transport = httpx.HTTPTransport(socket_options=window)
+        client = clients.enter_context(stack.client(stack.cli_id, transport=transport))
+        if request_id is None:
+            asked = client.stream("POST", PATH, **form(SUBMISSION, benchmark_index=0))
+        else:
+            asked = client.stream("GET", f"/api/profile-requests/{request_id}/stream/")
+        self.stack = stack
+        self.response = clients.enter_context(asked)
+        self.stream = Stream(self.response)
+        self.stream.next()
+        self.id = request_id or self.response.headers["X-Profile-Request"]
+
+    def until(self, status: str) -> dict:
+        return until(self.stack, self.id, status)
+
+    def end(self) -> str:
+        """How the stream ends: the sha256 of the archive in its result, else its error."""
+        name, data = self.stream.last()
+        if name != "result":
+            return f"{name}: {data}"
+        [archive] = archives(data).values()
+        return hashlib.sha256(archive).hexdigest()
 
 
-def job_of(stack: Stack, request_id: str) -> dict:
-    (job,) = stack.rows(
-        "select j.* from runners_job j join profiling_profilerequest r on r.job_id = j.id"
-        " where r.id = ?",
-        request_id,
-    )
-    return job
+@pytest.fixture(scope="module")
+def large(whole: Stack) -> str:
+    """A finished request whose archive takes a while to deliver."""
+    make_report(whole.tools, pad_bytes=LARGE_BYTES)
+    whole.start_dispatcher()
+    try:
+        request = submit(whole)
+        end_well(whole, request)
+    finally:
+        whole.stop("dispatcher")
+        make_report(whole.tools)
+    return request
 
 
-def until(stack: Stack, request_id: str, *statuses: str, seconds: float = 120) -> dict:
-    def reached():
-        job = job_of(stack, request_id)
-        return job if job["status"] in statuses else None
-
-    return wait_for(reached, seconds)
-
-
-def until_running_in_its_container(stack: Stack, request_id: str) -> str:
-    call_id = until(stack, request_id, "running")["external_id"]
-    stack.modal.wait_for(
-        lambda state: any(c["id"] == call_id and c["started_at"] for c in state["calls"])
-    )
-    return call_id
-
-
-def end_well(stack: Stack, request_id: str, *, attempt: int = 1) -> dict:
-    job = until(stack, request_id, "succeeded", "failed", "timed_out", "cancelled")
-    assert (job["status"], job["attempt"]) == ("succeeded", attempt), stack.log("dispatcher")
-    stored = stack.rows("select file from runners_artifact where job_id = ?", job["id"])
-    kept = stack.s3.keys()
-    assert [each["file"] in kept for each in stored] == [True]
-    return job
+@pytest.fixture
+def in_each_phase(stack: Stack, large: str) -> Iterator[dict[str, Held]]:
+    """A request in each of PHASES, where it stays until it is let go."""
+    with ExitStack() as clients:
+        clients.callback(let_go, stack)
+        held = {"delivering": Held(stack, clients, large)}
+        stack.s3.hold_uploads()
+        held["collecting"] = Held(stack, clients)
+        held["collecting"].until("collecting")
+        hold_captures(stack.tools)
+        held["running"] = Held(stack, clients)
+        until_running_in_its_container(stack, held["running"].id)
+        began = time.time()
+        stack.modal.fault("FunctionMap", after=True, held=True)
+        held["starting"] = Held(stack, clients)
+        stack.modal.wait_for(lambda state: any(c["enqueued_at"] >= began for c in state["calls"]))
+        held["queued"] = Held(stack, clients)
+        yield held
 
 
-def calls_of(stack: Stack, since: float) -> list[dict]:
-    return [call for call in stack.modal.calls() if call["enqueued_at"] >= since]
+def let_go(stack: Stack) -> None:
+    stack.s3.let_uploads_go()
+    let_captures_go(stack.tools)
+    stack.modal.clear_faults()
 
 
-def test_a_dispatcher_killed_while_a_job_runs_is_followed_by_one_that_collects_it(stack):
-    slow_ncu(stack.tools, 4)
-    began = time.time()
-    request = submit(stack)
-    until_running_in_its_container(stack, request)
+@contextmanager
+def away(stack: Stack, part: str, fault: str) -> Iterator[None]:
+    affected = stack.part(part)
+    if fault == "killed":
+        affected.kill()
+        yield
+        affected.start()
+    else:
+        affected.freeze()
+        yield
+        affected.thaw()
 
-    stack.stop("dispatcher", signal.SIGKILL)
-    stack.start_dispatcher()
 
-    end_well(stack, request)
-    assert len(calls_of(stack, began)) == 1
+@pytest.mark.parametrize("fault", ["killed", "frozen"])
+@pytest.mark.parametrize("part", ["dispatcher", "modal", "s3", "postgres"])
+def test_a_request_in_any_phase_ends_well_and_once_when_a_part_is(
+    in_each_phase: dict[str, Held], stack: Stack, part: str, fault: str
+):
+    """FR-21, FR-24, FR-30, FR-32."""
+    phases = {phase: job_of(stack, held.id)["status"] for phase, held in in_each_phase.items()}
+    assert phases == {phase: phase for phase in PHASES} | {"delivering": "succeeded"}
+
+    with away(stack, part, fault):
+        stack.s3.let_uploads_go()
+        let_captures_go(stack.tools)
+        time.sleep(AWAY_S)
+    stack.modal.clear_faults()
+
+    ends = {phase: held.end() for phase, held in in_each_phase.items()}
+    jobs = {phase: end_well_once(stack, held.id) for phase, held in in_each_phase.items()}
+    assert ends == {phase: stored["sha256"] for phase, stored in jobs.items()}
+    # What had been sent and was told to us was not begun again.
+    assert {jobs[phase]["attempt"] for phase in ("collecting", "running", "delivering")} == {1}
+
+
+def end_well_once(stack: Stack, request_id: str) -> dict:
+    """The only artifact of its job, which ended once; no other run of it is alive."""
+    job = until(stack, request_id, *FINAL)
+    assert job["status"] == "succeeded", (job, stack.log("dispatcher"))
+    ended = "select * from runners_jobevent where job_id = ? and to_status = 'succeeded'"
+    assert len(stack.rows(ended, job["id"])) == 1
+    [artifact] = stack.rows("select * from runners_artifact where job_id = ?", job["id"])
+    assert artifact["file"] in stack.s3.keys()  # noqa: SIM118
+    assert artifact["attempt"] == job["attempt"]
+    calls = calls_for(stack, job)
+    assert len(calls) <= job["attempt"]
+    assert [call["id"] for call in calls if call["output"] is None] == []
+    return artifact
 
 
 def test_a_dispatcher_killed_between_send_and_save_leaves_an_orphan_that_is_ended(stack):
@@ -127,32 +211,6 @@ def test_a_dispatcher_killed_between_send_and_save_leaves_an_orphan_that_is_ende
     assert (orphan["terminated_containers"], second["cancelled"]) == (True, False)
 
 
-def test_a_dispatcher_killed_while_it_collects_leaves_one_artifact(stack):
-    stack.s3.freeze()
-    request = submit(stack)
-    until(stack, request, "collecting")
-
-    stack.stop("dispatcher", signal.SIGKILL)
-    stack.s3.thaw()
-    stack.start_dispatcher()
-
-    end_well(stack, request)
-
-
-def test_a_provider_killed_while_a_job_runs_gives_its_result_afterwards(stack):
-    slow_ncu(stack.tools, 4)
-    began = time.time()
-    request = submit(stack)
-    until_running_in_its_container(stack, request)
-
-    stack.modal.kill()
-    time.sleep(3)
-    stack.modal.start()
-
-    end_well(stack, request)
-    assert len(calls_of(stack, began)) == 1
-
-
 def test_a_provider_that_is_away_at_the_start_gets_the_job_later_and_once(stack):
     began = time.time()
     stack.modal.kill()
@@ -168,19 +226,6 @@ def test_a_provider_that_is_away_at_the_start_gets_the_job_later_and_once(stack)
     assert len(alive) == 1
 
 
-def test_a_provider_frozen_while_a_job_runs_is_waited_for(stack):
-    slow_ncu(stack.tools, 3)
-    request = submit(stack)
-    until_running_in_its_container(stack, request)
-
-    stack.modal.freeze()
-    time.sleep(8)
-    assert job_of(stack, request)["status"] == "running"
-    stack.modal.thaw()
-
-    end_well(stack, request)
-
-
 def test_a_provider_frozen_at_the_start_does_not_hold_the_others(stack):
     """What can be done without it goes on: cancelling what waits, and the web."""
     stack.modal.freeze()
@@ -192,67 +237,6 @@ def test_a_provider_frozen_at_the_start_does_not_hold_the_others(stack):
 
     assert cancelled.is_success, cancelled.text
     assert until(stack, request, "cancelled")
-
-
-def test_s3_away_in_the_middle_of_an_upload_costs_no_capture(stack):
-    """FR-21, FR-32: the job waits, its result is not lost, and one object is stored."""
-    began = time.time()
-    stack.s3.kill()
-    request = submit(stack)
-    until(stack, request, "collecting")
-    time.sleep(2)
-    assert job_of(stack, request)["status"] == "collecting"
-
-    stack.s3.start()
-
-    end_well(stack, request)
-    assert len(calls_of(stack, began)) == 1
-
-
-def test_a_database_killed_while_a_job_runs_comes_back_to_its_result(stack):
-    slow_ncu(stack.tools, 4)
-    began = time.time()
-    request = submit(stack)
-    until_running_in_its_container(stack, request)
-
-    stack.postgres.kill()
-    time.sleep(6)
-    stack.postgres.start()
-
-    end_well(stack, request)
-    assert len(calls_of(stack, began)) == 1
-
-
-def test_a_database_frozen_while_a_job_runs_is_waited_for(stack):
-    slow_ncu(stack.tools, 3)
-    began = time.time()
-    request = submit(stack)
-    until_running_in_its_container(stack, request)
-
-    stack.postgres.freeze()
-    time.sleep(8)
-    stack.postgres.thaw()
-
-    end_well(stack, request)
-    assert len(calls_of(stack, began)) == 1
-
-
-def test_a_database_killed_between_send_and_save_leaves_one_run_at_most(stack):
-    began = time.time()
-    stack.modal.fault("FunctionMap", after=True, delay_s=3)
-    request = submit(stack)
-    stack.modal.wait_for(lambda state: any(c["enqueued_at"] >= began for c in state["calls"]))
-
-    stack.postgres.kill()
-    time.sleep(5)
-    stack.postgres.start()
-
-    job = until(stack, request, "succeeded", "failed")
-    assert job["status"] == "succeeded", stack.log("dispatcher")
-    collected = [c for c in calls_of(stack, began) if c["id"] == job["external_id"]]
-    others = [c for c in calls_of(stack, began) if c["id"] != job["external_id"]]
-    assert len(collected) == 1
-    assert all(call["cancelled"] for call in others)
 
 
 def test_a_dispatcher_that_was_frozen_finds_its_job_in_other_hands(stack):
@@ -267,6 +251,8 @@ def test_a_dispatcher_that_was_frozen_finds_its_job_in_other_hands(stack):
 
     end_well(stack, request)
     assert len(calls_of(stack, began)) == 1
+    # What it fetched when it woke, after the other had finished the job and cleared up.
+    stack.modal.wait_for(lambda _: not list((stack.folder / "modal-spool").iterdir()))
 
 
 def test_cancelling_a_running_job_ends_its_container(stack):
