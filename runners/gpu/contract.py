@@ -44,6 +44,7 @@ class FailureKind(StrEnum):
     COMPILER_MISSING = "compiler_missing"
     EVALUATOR_FAILED = "evaluator_failed"
     EVALUATOR_CRASHED = "evaluator_crashed"
+    OUT_OF_MEMORY = "out_of_memory"
     BAD_CASES = "bad_cases"
     NO_RESULT_PIPE = "no_result_pipe"
     PROFILING_NOT_OFFERED = "profiling_not_offered"

@@ -133,6 +133,12 @@ def failure_of_exit_code(exit_code: int) -> Failure:
     if exit_code in EXIT_CODES:
         kind, message = EXIT_CODES[exit_code]
         return Failure(kind=kind, message=message)
+    if exit_code == -signal.SIGKILL:
+        return Failure(
+            kind=FailureKind.OUT_OF_MEMORY,
+            message="The run was killed (SIGKILL), as happens to one that uses more memory than "
+            "it is given (main memory, not the GPU's).",
+        )
     how = f"exit code {exit_code}" if exit_code >= 0 else _signal_name(-exit_code)
     return Failure(kind=FailureKind.EVALUATOR_CRASHED, message=f"The run crashed ({how}).")
 

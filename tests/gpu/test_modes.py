@@ -102,6 +102,14 @@ def test_a_signal_is_named(run):
     assert record.run.exit_code == -11
 
 
+def test_a_run_that_was_killed_for_its_memory_is_told_so(run):
+    """By the kernel, or by the watch at Modal; nobody else kills but a time limit, which says so."""
+    record = run(evaluator="import os; os.kill(os.getpid(), 9)").runs["test"]
+
+    assert record.failure.kind is FailureKind.OUT_OF_MEMORY
+    assert "more memory than it is given" in record.run.stderr
+
+
 def test_exit_code_0_without_a_verdict_is_not_passed(run):
     record = run("import os\ndef custom_kernel(data):\n    os._exit(0)\n").runs["test"]
 
