@@ -27,6 +27,10 @@ DELETED_BOARD = (ADMIN, "test_a_leaderboard_with_submissions_is_deleted_by_force
 SYNC = ("operators/test_update_problems.py", "test_an_archive_is_synced_and_its_commit_recorded")
 LIMITS = (ADMIN, "test_limits_are_set_shown_and_removed")
 SWITCH = (ADMIN, "test_the_switch_stops_submissions_and_survives_a_restart")
+PROFILED = (
+    "submissions/test_profile_shapes.py",
+    "test_the_last_event_has_the_shape_of_the_reference_at_both_doors",
+)
 STATS = (SHAPES, "test_the_figures_of_the_service")
 OPERATORS = (SHAPES, "test_what_an_operator_reads_of_it")
 DELETED = (SHAPES, "test_after_the_deadline_an_operator_sends_and_then_it_is_deleted")
@@ -40,8 +44,8 @@ CALLS_OF_THE_CLI = {
     3: (DISCOVERY, "test_gpus_are_those_that_the_leaderboard_has_here_in_any_case"),
     4: (SUBMITTING, "test_an_upload_is_answered_at_once_and_runs_in_the_background"),
     5: (SHAPES, "test_its_own_page"),
-    6: ("test_stream.py", "test_the_result_has_the_types_that_clients_read"),
-    7: (SUBMITTING, "test_a_profile_by_the_old_route_counts_benchmarks_with_an_integer"),
+    6: PROFILED,
+    7: PROFILED,
     8: (BREV, "test_health_offers_the_options"),
     9: (BREV, "test_a_profile_comes_back_as_archives"),
     10: (BREV, "test_a_running_job_is_running"),
