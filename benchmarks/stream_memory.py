@@ -1,4 +1,4 @@
-"""Memory of the web process while it sends large results and holds many streams (docs/benchmarks.md).
+"""Memory of the web process while it sends large results and holds many streams (docs/performance.md).
 
     python -m benchmarks.stream_memory
 
@@ -19,12 +19,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tests import environment  # noqa: F401  what settings.py reads, before it is read
+from tests.object_store import AWS, BUCKET, ObjectStore
 from tests.server.popcorn import PATH, SUBMISSION
 from tests.server.service import Service
 
 REPORT_BYTES = 7_600_000
 LARGE_REPORT_BYTES = 100_000_000
+S3_REPORT_BYTES = 40_000_000
 CLIENTS = 8
 WAITING = 500
 WAIT_S = 60
@@ -148,6 +152,46 @@ def cancel_all(service: Service) -> None:
             page = answer["next"]
 
 
+async def download(service: Service, url: str) -> int:
+    """Bytes that came of an archive; keeps nothing in memory."""
+    size = 0
+    headers = {"X-Popcorn-Cli-Id": "alice-cli-id"}
+    async with (
+        httpx.AsyncClient(timeout=600, trust_env=False, headers=headers) as client,
+        client.stream("GET", url) as answer,
+    ):
+        async for piece in answer.aiter_raw():
+            size += len(piece)
+    return size
+
+
+async def download_from_s3(folder: Path) -> dict[str, Any]:
+    """From the first download on, so that all that a thread needs for S3 is in it."""
+    s3 = ObjectStore()
+    storage = {"REPORTS_STORAGE_URL": f"s3://{BUCKET}", "REPORTS_S3_ENDPOINT": s3.url} | AWS
+    service = Service(folder, **storage).prepare()
+    try:
+        service.plan(archive=str(service.make_archive(S3_REPORT_BYTES)))
+        service.start_web()
+        service.start_dispatcher()
+        await read_to_end(await open_stream(service))  # beyond the cap: it is not read for this
+        with service.client() as client:
+            [one] = client.get("/api/profile-requests/").json()["results"]
+            url = client.get(f"/api/profile-requests/{one['id']}/").json()["captures"][0]
+        async with Growth(service.pid("web")).sampled() as growth:
+            rounds = [
+                await asyncio.gather(
+                    *(download(service, url["archive"]["url"]) for _ in range(CLIENTS))
+                )
+                for _ in range(3)
+            ]
+    finally:
+        service.stop_all()
+        s3.close()
+    sent = [size for each in rounds for size in each]
+    return growth.told() | {"downloads": len(sent), "sent_mb": round(sum(sent) / 1e6, 1)}
+
+
 async def measure(folder: Path) -> dict[str, Any]:
     service = Service(folder, RESULT_LINE_MAX_BYTES=2**28, STREAM_STATUS_EVERY_S=15).prepare()
     measurements: dict[str, Callable[[], Awaitable[dict[str, Any]]]] = {
@@ -168,7 +212,10 @@ async def measure(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="stream-memory-") as folder:
-        print(json.dumps(asyncio.run(measure(Path(folder))), indent=2))
+        told = asyncio.run(measure(Path(folder)))
+    with tempfile.TemporaryDirectory(prefix="stream-memory-") as folder:
+        told["24 downloads of 40 MB from S3"] = asyncio.run(download_from_s3(Path(folder)))
+    print(json.dumps(told, indent=2))
 
 
 if __name__ == "__main__":

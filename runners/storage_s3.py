@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 import time
 from typing import Any
 
@@ -17,8 +18,11 @@ logger = logging.getLogger(__name__)
 
 # One request each; what one open file takes of memory.
 RANGE_BYTES = 4 * 2**20
+PIECE_BYTES = 2**16
 CONNECT_LIMIT_S = 5
 STALL_LIMIT_S = 20
+# Sessions are not safe to use from two threads at once.
+_connecting = threading.Lock()
 # How long a file that is being read waits for a storage that stopped answering.
 READ_PATIENCE_S = 120.0
 READ_AGAIN_S = 2.0
@@ -33,13 +37,27 @@ class ReportsS3Storage(S3Storage):  # type: ignore[misc]
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        self._shared_session: Any = None
         self.client_config = self.client_config.merge(
             Config(
+                signature_version="s3v4",  # else addresses are signed as newer regions refuse
                 connect_timeout=CONNECT_LIMIT_S,
                 read_timeout=STALL_LIMIT_S,
                 retries={"mode": "standard", "max_attempts": 2},
             )
         )
+
+    @property
+    def connection(self) -> Any:
+        """A thread's own, as boto3 asks for."""
+        with _connecting:
+            return super().connection
+
+    def _create_session(self) -> Any:
+        """One for all threads: each holds 17 MB of descriptions of services."""
+        if self._shared_session is None:
+            self._shared_session = super()._create_session()
+        return self._shared_session
 
     def signed_url(self, name: str, file_name: str, content_type: str, seconds: int) -> str:
         """An address that gives the file without credentials for so long; nothing is asked."""
@@ -90,29 +108,32 @@ class _Ranges(io.RawIOBase):
         length = min(len(buffer), self._size - self._at)
         if length <= 0:
             return 0
-        buffer[:length] = self._patiently_read(self._at, length)
+        self._patiently_fill(memoryview(buffer)[:length], self._at)
         self._at += length
         return length
 
-    def _patiently_read(self, begin: int, length: int) -> bytes:
+    def _patiently_fill(self, buffer: memoryview, begin: int) -> None:
         deadline = time.monotonic() + READ_PATIENCE_S
         while True:
             try:
-                return self._read(begin, length)
+                return self._fill(buffer, begin)
             except (BotoCoreError, ClientError, OSError) as error:
                 if _is_final(error) or time.monotonic() > deadline:
                     raise OSError(f"the storage does not give {self._where['Key']}") from error
                 logger.warning("reading %s is tried again: %r", self._where["Key"], error)
                 time.sleep(READ_AGAIN_S)
 
-    def _read(self, begin: int, length: int) -> bytes:
-        asked = f"bytes={begin}-{begin + length - 1}"
+    def _fill(self, buffer: memoryview, begin: int) -> None:
+        asked = f"bytes={begin}-{begin + len(buffer) - 1}"
         answer = self._client.get_object(**self._where, Range=asked)
-        with answer["Body"] as body:
-            content: bytes = body.read()
-        if len(content) != length:
-            raise OSError(f"{len(content)} bytes came for {asked}")
-        return content
+        filled = 0
+        body = answer["Body"]
+        with body:
+            for piece in body.iter_chunks(PIECE_BYTES):
+                buffer[filled : filled + len(piece)] = piece
+                filled += len(piece)
+        if filled != len(buffer):
+            raise OSError(f"{filled} bytes came for {asked}")
 
 
 def _is_final(error: Exception) -> bool:

@@ -7,9 +7,16 @@ import os
 import resource
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from io import StringIO
+from threading import Barrier
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from botocore.auth import S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from django.core.files import File
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
@@ -185,6 +192,60 @@ def test_a_missing_object_is_gone_and_a_missing_storage_is_not(reports, s3, job,
             open_artifact(artifact)
     finally:
         s3.start()
+
+
+def aws_signature(url: str) -> str:
+    """What a server that checks computes for an address; the S3 server of the tests checks none."""
+    parts = urlsplit(url)
+    query = parse_qs(parts.query)
+    region = query["X-Amz-Credential"][0].split("/")[2]
+    key = Credentials(AWS["AWS_ACCESS_KEY_ID"], AWS["AWS_SECRET_ACCESS_KEY"])
+    unsigned = url.partition("&X-Amz-Signature=")[0]
+    request = AWSRequest("GET", unsigned, {"Host": parts.netloc})
+    request.context["timestamp"] = query["X-Amz-Date"][0]
+    auth = S3SigV4QueryAuth(key, "s3", region)
+    return auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
+
+
+def signature_in(url: str) -> str:
+    return parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
+
+
+def test_a_signed_address_lives_as_long_as_it_is_told_and_is_good_for_nothing_else(reports):
+    """Key, lifetime, name of the file: with any other the signature is not that of the address."""
+    before = datetime.now(UTC).replace(microsecond=0)
+    url = reports.signed_url("job/1/profile.0.zip", "mine.zip", "application/zip", 90)
+
+    query = parse_qs(urlsplit(url).query)
+    assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"]
+    assert query["X-Amz-Expires"] == ["90"]
+    signed_at = datetime.strptime(query["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    assert before <= signed_at <= datetime.now(UTC)
+    assert signature_in(url) == aws_signature(url)
+    for true, forged in (
+        ("profile.0.zip", "profile.1.zip"),
+        ("X-Amz-Expires=90", "X-Amz-Expires=900"),
+        ("mine.zip", "yours.zip"),
+    ):
+        assert true in url
+        tampered = url.replace(true, forged)
+        assert signature_in(tampered) != aws_signature(tampered)
+
+
+def test_threads_have_connections_of_their_own_and_share_what_is_large(reports):
+    """FR-21: a session of each thread's own cost 17 MB of memory."""
+    with ThreadPoolExecutor(4) as threads:
+        barrier = Barrier(4)
+
+        def connect(_):
+            barrier.wait()
+            return reports.connection
+
+        connections = list(threads.map(connect, range(4)))
+
+    services = [each.meta.client.meta.service_model for each in connections]
+    assert len({id(each) for each in connections}) == 4
+    assert len({id(each._service_description) for each in services}) == 1
 
 
 def storage_file(size: int, byte: bytes = b"\0"):
