@@ -11,6 +11,7 @@ from django.urls import include, path
 from kernelbot_site.health import ready
 from kernelbot_site.metrics import metrics
 from kernelbot_site.openapi import pages
+from kernelbot_site.operator_login import sign_in
 
 handler400 = "kernelbot_site.errors.bad_request"
 handler403 = "kernelbot_site.errors.forbidden"
@@ -21,6 +22,7 @@ admin.site.site_header = admin.site.site_title = "KernelBot operators"
 admin.site.site_url = None  # there is no other site to view
 
 urlpatterns = [
+    path("operators/login/", sign_in),  # before the admin site, which has it without a limit
     path("operators/", admin.site.urls),
     path("ready", ready),
     path("metrics", metrics),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.db import DatabaseError
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,6 +14,7 @@ from rest_framework.views import APIView
 from leaderboards.access import require_reader
 from leaderboards.api.authentication import CliIdAuthentication, OptionalClientId, person
 from leaderboards.api.context import request_context
+from leaderboards.api.flood import limit_flood
 from leaderboards.api.forms import read_body
 from leaderboards.discovery import list_leaderboards, offered_gpus, runner_queue
 from leaderboards.invites import claim_invite
@@ -65,6 +67,7 @@ class JoinView(APIView):
 
     def post(self, request: Request) -> Response:
         user = person(request)
+        limit_flood(request._request, route="join", rate=settings.ACTIVATION_RATE, user=user)
         names = claim_invite(
             read_body(request, JoinForm)["code"],
             user=user,

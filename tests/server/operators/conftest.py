@@ -62,6 +62,7 @@ def shared_desk(tmp_path_factory, template, shared_archives, git_repository, pro
         PROBLEM_SCHEMES="https,http,file",
         PROBLEM_REPOSITORIES=",".join(repositories),
         PROBLEM_FETCH_LIMIT_S=FETCH_LIMIT_S,
+        ACTIVATION_RATE="1000/m",  # one person tries many codes
         PROBLEMS_DIR=problems_dir,
     ).prepare(template)
     try:
