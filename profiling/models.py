@@ -151,6 +151,14 @@ class ProfileRequest(models.Model):
             models.Index(
                 fields=["review_decision", "-created_at"], name="profile_request_of_decision"
             ),
+            # Filters of the lists whose values may be rare among many rows (FR-36).
+            models.Index(fields=["gpu", "-created_at"], name="profile_request_of_gpu"),
+            models.Index(fields=["origin", "-created_at"], name="profile_request_of_origin"),
+            models.Index(
+                fields=["-created_at"],
+                name="profile_request_unmeasured",
+                condition=~Q(result_origin=""),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -260,6 +268,8 @@ class Capture(models.Model):
         indexes = [
             models.Index(fields=["failure_kind"], name="capture_failure"),
             models.Index(fields=["verdict", "-id"], name="capture_verdict"),
+            models.Index(fields=["status", "-id"], name="capture_status"),
+            models.Index(fields=["passed", "-id"], name="capture_passed"),
         ]
 
     def __str__(self) -> str:
