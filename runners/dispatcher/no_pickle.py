@@ -14,6 +14,7 @@ def forbid_unpickling() -> None:
     sys.addaudithook(_refuse_classes)
 
 
-def _refuse_classes(event: str, args: tuple[object, ...]) -> None:
+# Python traces nothing of a hook; tests/runners/test_no_pickle.py runs it.
+def _refuse_classes(event: str, args: tuple[object, ...]) -> None:  # pragma: no cover
     if event == "pickle.find_class":  # raised by the C and by the Python unpickler
         raise RuntimeError(f"unpickling {args[0]}.{args[1]} is forbidden in this process")

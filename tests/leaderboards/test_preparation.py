@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -164,6 +165,16 @@ def test_a_profile_needs_a_single_nvidia_gpu_and_that_is_said_before_the_leaderb
     assert (code, status) == ("gpu_not_profilable", 400)
     assert words in message
     assert "offered on: B200, H100" in message
+
+
+def test_an_nvidia_gpu_on_which_profiling_is_switched_off_is_said_to_be_one(send, settings):
+    """FR-08: what the operator decided is not told as what the GPU is."""
+    gpu = settings.GPU_TYPES["H100"]
+    settings.GPU_TYPES = settings.GPU_TYPES | {"H100": replace(gpu, ncu=False)}
+
+    _, _, message = refusal(send, gpu_name="H100")
+
+    assert message.startswith("profiling is not offered on H100; profiling is offered on: B200")
 
 
 def test_a_banned_person_is_refused_with_the_reason(send, alice):

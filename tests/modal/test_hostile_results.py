@@ -111,6 +111,17 @@ def test_only_one_byte_string_of_definite_length_is_a_result(modal, data, caplog
     assert any(r.levelno == logging.ERROR and call_id in r.getMessage() for r in caplog.records)
 
 
+@pytest.mark.parametrize("size", [0, 23, 24, 255, 256, 65_536])
+def test_a_header_that_came_in_pieces_says_nothing_until_it_is_whole(size):
+    """FR-25: downloads are cut wherever the network cuts them."""
+    whole = cbor2.dumps(bytes(size))
+    header = len(whole) - size
+
+    for cut in range(header):
+        assert modal_results.byte_string_head(whole[:cut], 2**20) is None
+    assert modal_results.byte_string_head(whole[:header], 2**20) == (header, size)
+
+
 def test_a_result_above_the_cap_is_not_even_fetched(modal, modal_settings):
     """FR-21."""
     modal_settings.ENVELOPE_MAX_BYTES = 2**20
