@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from kernelbot_site.management.commands.demo import free_port
+from tests.shared import SHARED
 
 ROOT = Path(__file__).resolve().parents[2]
 # Neither this test's settings nor its GPUs: a newcomer has configured nothing.
@@ -67,6 +68,50 @@ def test_serve_prints_a_login_that_works_and_ends_with_its_children(newcomer):
     assert serving.returncode == 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/health", trust_env=False)
+
+
+CPU = ("--leaderboard", "rowsum_cpu", "--gpu", "CPU", "--mode")
+COMMANDS = [
+    ("leaderboards",),
+    ("gpus", "rowsum_cpu"),
+    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "test"),
+    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "benchmark"),
+    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "leaderboard"),
+    ("submissions", "list", "--leaderboard", "rowsum_cpu"),
+    ("submissions", "show", "1"),
+    ("admin", "stop"),
+    ("admin", "start"),
+    ("admin", "stats"),
+    ("admin", "get-submission", "1"),
+    ("submissions", "delete", "1", "--force"),
+    ("admin", "delete-submission", "2"),
+]
+
+
+@pytest.mark.skipif(SHARED is None, reason="popcorn_probe is not beside the checkout")
+def test_the_strict_probe_goes_through_its_commands_against_serve(newcomer, tmp_path):
+    port = free_port()
+    command = [sys.executable, "-m", "kernelbot_site.local", "serve", "--port", str(port)]
+    env = newcomer | {"ADMIN_TOKEN": "a-token-that-a-newcomer-made-up"}
+    serving = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        cli_id = [serving.stdout.readline() for _ in range(3)][-1].split()[-1]
+        options = ["--base", f"http://127.0.0.1:{port}", "--cli-id", cli_id, "--strict"]
+        options += ["--admin-token", "a-token-that-a-newcomer-made-up", "--save-dir", str(tmp_path)]
+        probe = [sys.executable, str(SHARED / "tools" / "popcorn_probe.py"), *options]
+        ended = {
+            words: subprocess.run(
+                [*probe, *words], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+            for words in COMMANDS
+        }
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        serving.wait(timeout=30)
+        serving.stdout.close()
+
+    failed = {words: each.stdout + each.stderr for words, each in ended.items() if each.returncode}
+    assert failed == {}
 
 
 def test_serve_does_not_take_a_stranger_on_its_port_for_its_own_web_server(newcomer):
