@@ -12,6 +12,7 @@ import sqlite3
 import uuid
 from contextlib import closing, suppress
 from datetime import datetime
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -150,6 +151,8 @@ def _plain(value: Any) -> Any:
             return int(value)
         case datetime():
             return value.replace(tzinfo=None).isoformat(" ")
+        case IPv4Address() | IPv6Address():
+            return str(value)
         case dict() | list():
             return json.dumps(value)
     return value
