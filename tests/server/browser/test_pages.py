@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from urllib.parse import urljoin
 
+import httpx
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -293,3 +295,29 @@ def test_the_docs_page_shows_every_operation_and_loads_nothing_from_elsewhere(vi
     page.get_by_role("heading", name="Parameters").wait_for()
     assert page.get_by_text("/admin/update-problems", exact=True).count() == 1
     assert [url for url in asked if not url.startswith((shown.base_url, "data:"))] == []
+
+
+def test_counters_that_are_no_numbers_leave_every_line_strict_json(shown):
+    """FR-19: NaN and both infinities, in the stream and in the answers beside it."""
+    place = f"{shown.base_url}/api/profile-requests/{shown.ids[0]}/"
+    signed = {"X-Popcorn-Cli-Id": "alice-cli-id"}
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    def strict(text):
+        return json.loads(text, parse_constant=refuse)
+
+    sent = httpx.get(f"{place}stream/", headers=signed, timeout=30).text
+    lines = [line.removeprefix("data: ") for line in sent.splitlines() if line.startswith("data")]
+    captures = strict(httpx.get(place, headers=signed).text)["captures"]
+    summary = strict(httpx.get(f"{place}summary.json", headers=signed).text)
+
+    assert [strict(line) for line in lines]
+    assert "event: result" in sent
+    states = {each["name"]: each["state"] for each in captures[0]["unavailable_counters"]}
+    assert states == {
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": "nan",
+        "smsp__cycles_active.avg": "inf",
+    }
+    assert summary["captures"]
