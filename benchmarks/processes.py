@@ -34,7 +34,7 @@ class Production(Service):
     """
 
     def __init__(self, folder: Path, processes: int) -> None:
-        gpu_types: dict[str, dict[str, Any]] = dict(GPU_TYPES)
+        gpu_types: dict[str, Any] = dict(GPU_TYPES)
         gpu_types["B200"] = gpu_types["B200"] | {"max_in_flight": IN_FLIGHT}
         chosen = {name: os.environ.get(name, value) for name, value in DEFAULTS.items()}
         super().__init__(folder, GPU_TYPES=json.dumps(gpu_types), **chosen)
