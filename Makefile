@@ -41,25 +41,25 @@ serve: .venv/base.done  ## run the service on this machine until Ctrl-C; PORT=89
 	@$(LOCAL) serve --port $(PORT)
 
 test: .venv/dev.done  ## all tests that need no service
-	$(PYTEST) -n 2 --dist loadgroup
+	$(PYTEST) -n 3 --dist loadgroup
 
 test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; needs TEST_DATABASE_URL
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
-	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -n 2 --dist loadgroup -m "services or browser"
-	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 2 --dist loadgroup \
-		tests/runners tests/contract tests/leaderboards tests/profiling tests/upgrades
+	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -n 3 --dist loadgroup -m "services or browser"
+	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 3 --dist loadgroup \
+		tests/runners tests/contract tests/leaderboards tests/profiling tests/server/submissions/test_shapes.py tests/server/test_bad_input.py tests/upgrades
 
 # COVERAGE_BASE=origin/main for another commit to compare with.
 coverage: .venv/dev.done  ## make test, and a table of the lines that it ran, per file and of what changed
 	rm -rf var/coverage
-	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python -m tests.coverage_table $(COVERAGE_BASE)
 
 coverage-riskiest: .venv/dev.done  ## fail where a branch of the riskiest files is run by no test; needs TEST_DATABASE_URL
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
 	rm -f var/coverage/branches*
-	$(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest -n 2 --dist loadgroup $(RISKIEST_TESTS)
+	$(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest -n 3 --dist loadgroup $(RISKIEST_TESTS)
 	DATABASE_URL=$(TEST_DATABASE_URL) $(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest tests/runners/test_claims.py
 	$(BIN)/coverage combine --quiet --rcfile=tests/riskiest.toml
 	$(BIN)/coverage report --rcfile=tests/riskiest.toml

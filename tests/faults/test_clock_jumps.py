@@ -85,6 +85,7 @@ def service(tmp_path):
     for name in list(made._processes):
         made.signal(name, signal.SIGCONT)
         made.stop(name, signal.SIGKILL)
+    made.database.drop()
 
 
 @pytest.mark.parametrize("jump_s", [HOUR, -HOUR])

@@ -8,10 +8,10 @@ from tests.server.service import Service
 
 
 def pytest_collection_modifyitems(items):
-    """One worker for all tests of this folder: they share processes, and the machine is small."""
+    """One worker for all tests of a folder: they share processes, and the machine is small."""
     for item in items:
         if "tests/server/" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("server"))
+            item.add_marker(pytest.mark.xdist_group(f"server {item.path.parent.name}"))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ import httpx
 import pytest
 
 from kernelbot_site.management.commands.demo import free_port
+from tests.server.operators.archive_host import ArchiveHost
+from tests.server.operators.problems import problem_files, zipped
 from tests.shared import SHARED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,13 +72,18 @@ def test_serve_prints_a_login_that_works_and_ends_with_its_children(newcomer):
         httpx.get(f"{address}/health", trust_env=False)
 
 
+RIGHT = "examples/problems/rowsum_cpu/submission.py"
 CPU = ("--leaderboard", "rowsum_cpu", "--gpu", "CPU", "--mode")
+VECTORADD = ("examples/problems/vectoradd_py/submission.py", "--leaderboard", "vectoradd")
 COMMANDS = [
+    ("register", "github"),
     ("leaderboards",),
     ("gpus", "rowsum_cpu"),
-    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "test"),
-    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "benchmark"),
-    ("submit", "examples/problems/rowsum_cpu/submission.py", *CPU, "leaderboard"),
+    ("submit", RIGHT, *CPU, "test"),
+    ("submit", RIGHT, *CPU, "benchmark"),
+    ("submit", RIGHT, *CPU, "leaderboard"),
+    ("submit", *VECTORADD, "--gpu", "B200", "--profile"),
+    ("submit", *VECTORADD, "--gpu", "B200", "--profile-brev"),
     ("submissions", "list", "--leaderboard", "rowsum_cpu"),
     ("submissions", "show", "1"),
     ("admin", "stop"),
@@ -85,32 +92,52 @@ COMMANDS = [
     ("admin", "get-submission", "1"),
     ("submissions", "delete", "1", "--force"),
     ("admin", "delete-submission", "2"),
+    ("admin", "update-problems", "--problem-set", "demo"),
+    ("admin", "create-leaderboard", "rowsum_cpu"),
+    ("admin", "generate-invites", "--leaderboards", "rowsum_cpu-dev", "--count", "1"),
+    ("admin", "list-invites", "rowsum_cpu-dev"),
+    ("join", "{code}"),
+    ("admin", "revoke-invite", "{code}"),
+    ("admin", "delete-leaderboard", "rowsum_cpu-dev"),
 ]
 
 
 @pytest.mark.skipif(SHARED is None, reason="popcorn_probe is not beside the checkout")
-def test_the_strict_probe_goes_through_its_commands_against_serve(newcomer, tmp_path):
-    port = free_port()
+def test_the_strict_probe_goes_through_every_command_against_serve(newcomer, tmp_path):
+    archives, port = ArchiveHost(), free_port()
+    archives.serve(zipped(problem_files()))
     command = [sys.executable, "-m", "kernelbot_site.local", "serve", "--port", str(port)]
-    env = newcomer | {"ADMIN_TOKEN": "a-token-that-a-newcomer-made-up"}
+    env = newcomer | {
+        "ADMIN_TOKEN": "a-token-that-a-newcomer-made-up",
+        "GITHUB_CLIENT_ID": "of-this-service",
+        "GITHUB_CLIENT_SECRET": "of-this-service",
+        "GITHUB_ARCHIVES_URL": f"http://{archives.netloc}",
+        "PROBLEM_HOSTS": archives.netloc,
+        "PROBLEM_SCHEMES": "https,http",
+        "DEBUG": "1",  # without it, only https is fetched from
+    }
     serving = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    base = f"http://127.0.0.1:{port}"
     try:
         cli_id = [serving.stdout.readline() for _ in range(3)][-1].split()[-1]
-        options = ["--base", f"http://127.0.0.1:{port}", "--cli-id", cli_id, "--strict"]
-        options += ["--admin-token", "a-token-that-a-newcomer-made-up", "--save-dir", str(tmp_path)]
+        options = ["--base", base, "--brev-base", base, "--cli-id", cli_id, "--strict"]
+        options += ["--admin-token", env["ADMIN_TOKEN"], "--save-dir", str(tmp_path)]
+        options += ["--config", str(tmp_path / "popcorn.yaml")]
         probe = [sys.executable, str(SHARED / "tools" / "popcorn_probe.py"), *options]
-        ended = {
-            words: subprocess.run(
-                [*probe, *words], cwd=ROOT, capture_output=True, text=True, check=False
-            )
-            for words in COMMANDS
-        }
+        code, failed = "", {}
+        for words in COMMANDS:
+            asked = [*probe, *(word.format(code=code) for word in words)]
+            done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+            if "list-invites" in words:
+                code = re.search(r'"code": "([^"]+)"', done.stdout)[1]
+            if done.returncode:
+                failed[words] = done.stdout + done.stderr
     finally:
         serving.send_signal(signal.SIGTERM)
         serving.wait(timeout=30)
         serving.stdout.close()
+        archives.close()
 
-    failed = {words: each.stdout + each.stderr for words, each in ended.items() if each.returncode}
     assert failed == {}
 
 
