@@ -121,9 +121,11 @@ class LocalRunner:
         if run.exists():
             _bar_launch(run)
             left = end_run(run / "pid", _read_workspace(run))
-        child = self._children.get(external_id)
-        if child and child.poll() is not None:
-            del self._children[external_id]
+        if child := self._children.get(external_id):
+            # A launch that was barred is still about to find that out.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(ASK_S)
+                del self._children[external_id]
         if left:
             raise RunnerFault(
                 f"Processes of the run cannot be ended: {left[:10]}.",

@@ -64,6 +64,13 @@ def local(settings, tmp_path):
         asyncio.run(runner.release(run.name))
 
 
+def children() -> set[int]:
+    """Those of this process, with the ended ones that nobody has reaped."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    found = [process for pid in pids if (process := read_process(pid))]
+    return {process.pid for process in found if process.parent == os.getpid()}
+
+
 def start(runner, submission: str) -> str:
     return asyncio.run(runner.start("CPU", config_of(submission)))
 
@@ -159,6 +166,17 @@ def test_a_run_whose_process_is_killed_is_lost(local):
         wait_until(lambda: not isinstance(poll(local, external_id), Pending))
 
     assert (raised.value.kind, raised.value.retryable) == ("run_lost", True)
+
+
+def test_a_run_that_is_cancelled_as_it_is_launched_leaves_no_process(local):
+    """Its process finds that out only once Python has begun, and must be reaped all the same."""
+    before = children()
+
+    for _ in range(3):
+        external_id = start(local, "import time\ndef work(): time.sleep(600)\n")
+        asyncio.run(local.cancel(external_id))
+
+    assert children() == before
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_touched(local):
