@@ -18,7 +18,9 @@ from django.utils import timezone
 
 from runners.backends import make_runner
 from runners.backends.base import Runner
-from runners.dispatcher import claim, reap
+from runners.bell import hear
+from runners.dispatcher import reap
+from runners.dispatcher.claim import claim_jobs
 from runners.dispatcher.flight import Flight, Holder
 from runners.dispatcher.poll import poll_job
 from runners.dispatcher.start import start_job
@@ -56,11 +58,13 @@ class Dispatcher:
         self._stop_again: dict[UUID, float] = {}
         self._renew_at = 0.0
         self._stopping = asyncio.Event()
+        self._bell = asyncio.Event()
         self._is_running = False
 
     def stop(self) -> None:
         """Claim nothing more and return from `run` soon; what runs on GPUs is left alone."""
         self._stopping.set()
+        self._bell.set()
 
     async def run(self) -> None:
         """Returns some seconds after `stop`, having released all leases."""
@@ -68,22 +72,26 @@ class Dispatcher:
         self.holder.slow.open("collect", SLOW_THREADS)
         self._is_running = True
         logger.info("%s begins", self.holder.label)
+        # A place in flight may have become free, or a job come: a look costs one short query.
+        hearing = asyncio.create_task(hear(lambda _: self._bell.set()))
         chores = [
             asyncio.create_task(self._repeat(self.hold_on, settings.POLL_EVERY_S)),
-            asyncio.create_task(self._repeat(self.take_up, settings.POLL_EVERY_S)),
+            asyncio.create_task(self._repeat(self.take_over, settings.POLL_EVERY_S)),
+            asyncio.create_task(self._repeat(self.claim, settings.POLL_EVERY_S, self._bell)),
             asyncio.create_task(self._repeat(self.stop_runs, settings.POLL_EVERY_S)),
             asyncio.create_task(self._repeat(self.sweep, SWEEP_EVERY_S)),
         ]
         await self._stopping.wait()
         _, late = await asyncio.wait(chores, timeout=FAREWELL_S)
-        await _cancel(late)
+        await _cancel([*late, hearing])
         await self._land()
         logger.info("%s ends", self.holder.label)
 
     async def step(self) -> bool:
         """One round: one step of each job, one after the other. False when there was none."""
         await self.hold_on()
-        await self.take_up()
+        await self.take_over()
+        await self.claim()
         flights = list(self.flights.values())
         for flight in flights:
             if await self.advance(flight) is None:
@@ -108,13 +116,17 @@ class Dispatcher:
             elif is_renewal:
                 flight.leased_until = until
 
-    async def take_up(self) -> None:
-        """Jobs that nobody holds, and new ones."""
+    async def take_over(self) -> None:
+        """Jobs that nobody holds any more; and end what waited too long for its turn."""
         db, owner = self.holder.db, self.holder.owner
         await db(reap.time_out_queue, owner)
         for job in await db(reap.take_over, owner, self._far_leases):
             await self._carry(job, fresh=False)
-        for job in await db(claim.claim_jobs, owner):
+
+    async def claim(self) -> None:
+        """New jobs."""
+        self._bell.clear()  # whatever changes from now on rings for the next look
+        for job in await self.holder.db(claim_jobs, self.holder.owner):
             await self._carry(job, fresh=True)
 
     async def stop_runs(self) -> None:
@@ -200,15 +212,21 @@ class Dispatcher:
         except Exception:
             logger.exception("what was fetched for %s is not let go of", flight.job)
 
-    async def _repeat(self, action: Callable[[], Awaitable[None]], every_s: float) -> None:
-        """Whatever happens in one round, there is a next one."""
+    async def _repeat(
+        self,
+        action: Callable[[], Awaitable[None]],
+        every_s: float,
+        bell: asyncio.Event | None = None,
+    ) -> None:
+        """Whatever happens in one round, there is a next one; at once when the bell was rung."""
+        bell = bell or self._stopping
         while not self._stopping.is_set():
             try:
                 await action()
             except Exception:
                 logger.exception("%s: %s failed", self.holder.label, action.__name__)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), every_s)
+                await asyncio.wait_for(bell.wait(), every_s)
 
     async def _land(self) -> None:
         deadline = time.monotonic() + FAREWELL_S

@@ -96,7 +96,7 @@ def test_a_dispatcher_that_was_stopped_for_longer_than_its_lease_starts_nothing(
 ):
     """FR-30: it was stopped between its claim and the start."""
     job = add_job()
-    async_to_sync(dispatcher.dispatcher.take_up)()
+    async_to_sync(dispatcher.dispatcher.claim)()
     [flight] = dispatcher.dispatcher.flights.values()
     flight.leased_until = timezone.now() - timedelta(seconds=1)
 

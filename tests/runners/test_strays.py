@@ -69,7 +69,7 @@ def test_a_start_is_not_repeated_while_another_dispatcher_may_be_ending_its_run(
     """Only who looked for strays after the start may begin again."""
     settings.START_LIMIT_S = settings.START_MARGIN_S = 0
     job = add_job()
-    async_to_sync(dispatcher.dispatcher.take_up)()
+    async_to_sync(dispatcher.dispatcher.claim)()
     [flight] = dispatcher.dispatcher.flights.values()
     flight.fresh = False
     take_turn(NAME, "another", 60)
