@@ -12,13 +12,14 @@ from django.core.checks import CheckMessage, Error, register
 from runners.gpu.deployment import MODAL_GPUS, NCU_VERSION
 from runners.registry import RUNNERS, GpuType
 
+TAG = "runners"
 # The CLI gives a stream up after an hour, queueing included.
 CLIENT_LIMIT_S = 3600
 # What a provider's own limit leaves after the job's: the envelope is still written and sent.
 PROVIDER_MARGIN_S = 120
 
 
-@register()
+@register(TAG)
 def check_time_limits(**_: Any) -> list[CheckMessage]:
     """Whatever lies within must end first, so that partial results come from our own handling."""
     one_capture = settings.COMPILE_LIMIT_S + settings.CAPTURE_LIMIT_S + 2 * settings.EXPORT_LIMIT_S
@@ -48,7 +49,7 @@ def _at_most(
     ]
 
 
-@register()
+@register(TAG)
 def check_fake_runner(**_: Any) -> list[CheckMessage]:
     """Made-up results must not be taken for measurements."""
     faked = [gpu.name for gpu in settings.GPU_TYPES.values() if gpu.runner == "fake"]
@@ -63,7 +64,7 @@ def check_fake_runner(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_recorded_archive(**_: Any) -> list[CheckMessage]:
     recorded = [gpu.name for gpu in settings.GPU_TYPES.values() if gpu.runner == "recorded"]
     if not recorded or settings.RECORDED_ARCHIVE.is_file():
@@ -78,7 +79,7 @@ def check_recorded_archive(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_ncu_versions(**_: Any) -> list[CheckMessage]:
     unknown = sorted(set(settings.NCU_VERSIONS) - set(RUNNERS))
     if not unknown:
@@ -92,7 +93,7 @@ def check_ncu_versions(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_local_run_user(**_: Any) -> list[CheckMessage]:
     """As root, a submission must run as somebody else."""
     local = any(gpu.runner == "local" for gpu in settings.GPU_TYPES.values())
@@ -113,7 +114,7 @@ def check_local_run_user(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_counts(**_: Any) -> list[CheckMessage]:
     names = [name for name in ("IN_FLIGHT_PER_USER", "MAX_ATTEMPTS") if getattr(settings, name) < 1]
     return [
@@ -130,7 +131,7 @@ def _on_modal() -> list[GpuType]:
     return [gpu for gpu in settings.GPU_TYPES.values() if gpu.runner == "modal"]
 
 
-@register()
+@register(TAG)
 def check_modal_deployment(**_: Any) -> list[CheckMessage]:
     if not _on_modal() or (settings.MODAL_DEPLOYMENT and settings.MODAL_APP_NAME):
         return []
@@ -143,7 +144,7 @@ def check_modal_deployment(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_modal_gpus(**_: Any) -> list[CheckMessage]:
     """A GPU type that runners/modal_app.py has no function for, or one of several GPUs."""
     wrong = [gpu.name for gpu in _on_modal() if gpu.name not in MODAL_GPUS or gpu.device_count > 1]
@@ -158,7 +159,7 @@ def check_modal_gpus(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_modal_token(**_: Any) -> list[CheckMessage]:
     if bool(settings.MODAL_TOKEN_ID) == bool(settings.MODAL_TOKEN_SECRET):
         return []
@@ -171,7 +172,7 @@ def check_modal_token(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(TAG)
 def check_modal_ncu(**_: Any) -> list[CheckMessage]:
     wanted = settings.NCU_VERSIONS.get("modal")
     if not _on_modal() or wanted in (None, NCU_VERSION):

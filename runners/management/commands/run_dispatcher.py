@@ -11,12 +11,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from runners.checks import TAG
 from runners.dispatcher.loop import Dispatcher, make_owner
 from runners.dispatcher.no_pickle import forbid_unpickling
 from runners.scratch import remove_abandoned_scratch
 
 
 class Command(BaseCommand):
+    # Those of addresses and pages would load all that only web processes need.
+    requires_system_checks = (TAG,)
     help = "Carry jobs to their end. Any number of dispatchers may run; SIGTERM ends one in order."
 
     def handle(self, *args: Any, **options: Any) -> None:
