@@ -12,7 +12,6 @@ from django.db import connection, transaction
 from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
-from runners.exceptions import LostRace
 from runners.models import Job
 from runners.pauses import paused_gpus
 from runners.registry import GpuType
@@ -30,7 +29,7 @@ def claim_jobs(owner: str) -> list[Job]:
 
     The limits count rows, so only one dispatcher may claim at a time: on SQLite the IMMEDIATE
     transaction sees to it, on PostgreSQL an advisory lock. SKIP LOCKED passes by jobs that
-    somebody cancels at this moment.
+    somebody cancels at this moment; a job that was chosen is locked, and nobody else moves it.
     """
     if not Job.objects.due(timezone.now()).exists():
         return []
@@ -90,8 +89,6 @@ def _take(job: Job, owner: str, now: datetime) -> bool:
             lease_owner=owner,
             lease_until=now + timedelta(seconds=settings.LEASE_S),
         )
-    except LostRace:
-        return False
     except Exception:
         # Else the loop spins on this row, and nobody behind it is served.
         logger.exception("%s cannot be claimed", job)

@@ -24,8 +24,8 @@ class Threads:
 
     def close(self) -> None:
         """Drop what waits; what runs is not waited for."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        assert self._pool is not None
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def __call__[**P, T](
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs

@@ -36,9 +36,10 @@ class _Unavailable(Exception):
 
 
 async def check_code(code: str) -> None:
-    """Raises RunnerFault when the code is rejected, or cannot be checked and has to be."""
-    if not settings.KERNELGUARD_COMMAND:
-        return
+    """Raises RunnerFault when the code is rejected, or cannot be checked and has to be.
+
+    Only to be called where a command is configured.
+    """
     try:
         answer = await _ask(code)
     except _Unavailable as why:

@@ -6,12 +6,14 @@ import signal
 import time
 
 import pytest
+from django.db import connection
 
 from runners.backends.fake_plan import Plan
 from runners.models import Artifact, DispatcherHeartbeat, Job
 from runners.states import FINAL, JobStatus
 from runners.transitions import move, queue_job
 from tests.runners.processes import dispatchers, migrated_file, shared_database, wait_until
+from tests.server.database import InFile, OnPostgres
 
 __all__ = ["dispatchers", "migrated_file", "shared_database"]
 S = JobStatus
@@ -130,6 +132,8 @@ def test_stopped_for_longer_than_its_lease_a_dispatcher_writes_nothing_when_it_w
     job = add_job()
     first = dispatchers.start()
     wait_for(job, status)
+    if status == S.COLLECTING:  # nobody else could write while it sleeps on a lock of SQLite
+        wait_until(lambda: Artifact.objects.count() == 2)
     sleeper = job.lease_owner
     first.send_signal(signal.SIGSTOP)
     second = dispatchers.start()
@@ -186,12 +190,28 @@ def test_sigterm_during_a_start_saves_the_id_first(dispatchers):
     assert (job.status, job.external_id) == (S.RUNNING, call["external_id"])
 
 
+def test_sigterm_does_not_wait_for_a_start_that_hangs(dispatchers):
+    dispatchers.fake.plan(Plan(start_s=600))
+    job = add_job()
+    process = dispatchers.start(START_LIMIT_S="600")
+    wait_for(job, S.STARTING)
+
+    process.terminate()
+
+    assert process.wait(60) == 0
+    dispatchers.fake.plan(Plan())
+    dispatchers.start()
+    wait_for(job, S.SUCCEEDED)
+    assert (len(dispatchers.fake.calls("started")), job.attempt) == (1, 2)
+
+
 def test_sigterm_does_not_wait_for_a_provider_that_does_not_answer(dispatchers, handler):
     fake = dispatchers.fake
     fake.plan(Plan(run_s=600, cancel_s=600))
     job = add_job()
     process = dispatchers.start()
     wait_for(job, S.RUNNING)
+    wait_until(lambda: DispatcherHeartbeat.objects.get().in_flight == 1)
     move(job, S.CANCELLED, actor_label="alice")
     wait_until(lambda: DispatcherHeartbeat.objects.get().in_flight == 0)
 
@@ -215,6 +235,27 @@ def test_sigterm_does_not_wait_for_a_result_that_takes_long_to_read(dispatchers)
 
     assert process.wait(60) == 0
     assert status_of(job) == S.COLLECTING
+
+
+def test_a_database_that_is_away_for_a_while_costs_no_run(dispatchers, shared_database, tmp_path):
+    fake = dispatchers.fake
+    fake.plan(Plan(run_s=600))
+    job = add_job()
+    process = dispatchers.start()
+    wait_for(job, S.RUNNING)
+    is_file = shared_database.startswith("sqlite")
+    database = InFile(tmp_path) if is_file else OnPostgres(shared_database)
+
+    database.take_away()
+    wait_until(lambda: "hold_on failed" in dispatchers.log.read_text())
+    database.bring_back()
+    connection.close()
+
+    fake.plan(Plan())
+    wait_for(job, S.SUCCEEDED)
+    assert (len(fake.calls("started")), job.attempt) == (1, 1)
+    process.terminate()
+    assert process.wait(60) == 0
 
 
 def test_two_dispatchers_start_every_job_once_and_keep_the_limits(dispatchers):
