@@ -8,7 +8,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from profiling.admin.shown import captures_shown, origin_shown, record_shown, text_shown
+from profiling.admin.shown import (
+    LISTS_CSS,
+    captures_shown,
+    origin_shown,
+    record_shown,
+    text_shown,
+)
 from profiling.models import Capture
 from profiling.reports.child import LAUNCHES_KEPT
 from runners.admin.base import ShownAdmin
@@ -39,18 +45,20 @@ class FailureFilter(admin.SimpleListFilter):
 
 @admin.register(Capture)
 class CaptureAdmin(ShownAdmin):
+    class Media:
+        css = LISTS_CSS
+
     list_display = (
         "id",
         "request_id",
-        "benchmark_index",
         "spec",
         "status",
-        "failure_kind",
+        "shown_failure",
         "verdict",
         "passed",
         "launch_count",
         "gpu_name",
-        "ncu_version",
+        "shown_ncu",
         "shown_origin",
         "finished_at",
     )
@@ -74,6 +82,15 @@ class CaptureAdmin(ShownAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Capture]:
         found = super().get_queryset(request).select_related("request", "artifact")
         return found.defer(*_LARGE, "failure_message", "request__system")
+
+    @admin.display(description="failure")
+    def shown_failure(self, capture: Capture) -> str:
+        return capture.failure_kind.replace("_", " ")
+
+    @admin.display(description="NCU")
+    def shown_ncu(self, capture: Capture) -> str:
+        """Without its build, which the capture's page says."""
+        return capture.ncu_version.partition(" ")[0]
 
     @admin.display(description="not measured")
     def shown_origin(self, capture: Capture) -> str:

@@ -29,6 +29,7 @@ _METRIC_OF = {f"m{place}": name for place, name in enumerate(METRICS)}
 class Cell:
     """`key` is what browsers sort by: a number as text, or the text itself."""
 
+    label: str  # of its column, for narrow windows, where a row is a card
     shown: str
     key: str
 
@@ -114,14 +115,15 @@ def _next_sort(name: str, now: str) -> str:
 
 def _cells(kernel: dict[str, Any]) -> tuple[Cell, ...]:
     sizes = [
-        Cell(shown=dimensions(kernel[which]), key=str(_size(kernel[which])))
+        Cell(label=_SORTS[which], shown=dimensions(kernel[which]), key=str(_size(kernel[which])))
         for which in ("grid", "block")
     ]
     metrics = []
-    for name in METRICS:
+    for name, label in METRICS.items():
         value = _number(kernel, name)
         metrics.append(
             Cell(
+                label=label,
                 shown=shown_metric(kernel["metrics"].get(name)),
                 key="" if value is None else str(value),
             )

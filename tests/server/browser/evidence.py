@@ -28,10 +28,16 @@ from profiling.reports.details import (  # noqa: E402
 from tests.profiling.envelopes import a_launch, make_archive  # noqa: E402
 from tests.profiling.evidence import finished_profile  # noqa: E402
 from tests.profiling.orders import submit  # noqa: E402
+from tests.synthetic_reports import dimensions  # noqa: E402
 
 LONG_NAME = "rowsum_kernel_" + "with_a_very_long_template_argument_" * 4
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 NAMES = ("rowsum_kernel", "fill_kernel", LONG_NAME, HOSTILE)
+# As wide as values get.
+LARGE = {
+    **dimensions((2_147_483_647, 65_535, 65_535), (1024, 1, 1)),
+    "smsp__inst_executed.sum": 987_654_321_012.0,
+}
 _SASS_OP = "smsp__sass_thread_inst_executed_op_f"
 METRICS: dict[str, float] = {
     "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 88.4,
@@ -135,6 +141,7 @@ def make_profile(folder: Path, request: ProfileRequest, faster_by: float) -> Pro
         a_launch(
             name,
             **METRICS
+            | (LARGE if name == LONG_NAME else {})
             | {
                 "gpu__time_duration.sum": (place + 1) * 40_000 / faster_by,
                 "smsp__cycles_active.avg": float("-inf" if place % 2 else "inf"),

@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-PHONE, DESKTOP = 390, 1280
+SMALL_PHONE, PHONE, DESKTOP = 360, 390, 1280
+CAPTURES = "/operators/profiling/capture/"
 LIST = "/operators/profiling/profilerequest/"
 
 
@@ -54,6 +55,10 @@ class Watched:
     def overflow(self):
         """By how many pixels the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+    def cut_tables(self):
+        """Which tables are seen whole only by scrolling sideways."""
+        return self.page.evaluate(CUT_TABLES)
 
 
 @pytest.fixture
@@ -148,7 +153,7 @@ def test_names_of_kernels_do_nothing_in_a_page(visit, shown):
     assert page.title() == "Profile of rowsum on B200"
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("width", [SMALL_PHONE, PHONE, DESKTOP])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(visit, shown, width, scheme):
     watched = visit(width=width, scheme=scheme).sign_in()
@@ -158,10 +163,45 @@ def test_nothing_is_wider_than_the_window(visit, shown, width, scheme):
         review_of(first),
         f"{LIST}{first}/compare/?with={second}",
         f"{shown.page}?capture=2",
+        LIST,
+        CAPTURES,
     ):
         watched.page.goto(address)
         watched.page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
         assert watched.overflow() <= 0, address
+        assert watched.page.locator("table").count(), address
+        assert watched.cut_tables() == [], address
+
+
+def test_on_a_phone_every_value_of_a_launch_and_a_change_stands_below_its_name(visit, shown):
+    watched = visit(width=PHONE).sign_in()
+    first, second = shown.ids
+    watched.page.goto(review_of(first))
+    launch = watched.page.locator("table.sortable tbody tr").nth(2)
+    labels = launch.locator("[data-label]").evaluate_all("all => all.map(e => e.dataset.label)")
+    heads = watched.page.locator("table.sortable thead th a").all_inner_texts()
+    assert labels == heads
+    assert launch.get_by_role("cell").count() + launch.get_by_role("rowheader").count() == 11
+    for cell in launch.locator("[data-label]").all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE
+
+    watched.page.goto(f"{LIST}{first}/compare/?with={second}")
+    change = watched.page.get_by_text("-20.0 % (faster)").first
+    assert change.get_attribute("data-label") == "Change"
+    box = change.bounding_box()
+    assert box["x"] + box["width"] <= PHONE
+
+
+def test_launches_are_sorted_on_a_phone(visit, shown):
+    page = visit(width=SMALL_PHONE).page
+    page.goto(shown.page)
+
+    page.get_by_role("link", name="Duration", exact=True).click()
+
+    first = page.locator("table.sortable tbody tr").first
+    assert first.locator("td").first.inner_text() == "3"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -250,6 +290,10 @@ def test_an_owner_compares_by_pasting_another_link(visit, shown):
     assert page.get_by_text("not measured on a GPU for this request").count() == 2
 
 
+CUT_TABLES = """() => [...document.querySelectorAll('table')].filter((table) => {
+  const box = table.closest('.scroll, .results') ?? table.parentElement;
+  return box.scrollWidth > box.clientWidth || table.scrollWidth > table.clientWidth;
+}).map((table) => table.parentElement.ariaLabel || table.id || table.className)"""
 # The least contrast of the elements at a selector with the ground that they stand on.
 CONTRAST = """selector => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
