@@ -29,7 +29,7 @@ from runners.gpu.envelope import Envelope
 from runners.models import Job
 
 # What read a report; `manage.py reread_reports` reads those of another reader again.
-READER = f"ncu-report {version('ncu-report')}, reader 2"
+READER = f"ncu-report {version('ncu-report')}, reader 3"
 COLUMN_MAX = 2**31 - 1
 OURS = "This is a fault of the service, not of the submission."
 _NO_RECORD = Failure(

@@ -80,6 +80,7 @@ def capture_summary(capture: Capture) -> dict[str, Any]:
         "measured_with": {
             "ncu_version": capture.ncu_version,
             "gpu": capture.gpu_name,
+            "compute_capability": capture.session.get("compute_capability", ""),
             "driver": capture.driver_version,
             "cuda": capture.cuda_version,
             "settings": capture.session.get("settings", {}),

@@ -38,7 +38,7 @@ def compare_with_asked(request: ProfileRequest, capture: Capture) -> list[Compar
         Compared(
             what="GPU",
             asked=request.gpu,
-            measured=capture.gpu_name or NOT_SAID,
+            measured=_gpu(capture),
             differs=Code.GPU_DIFFERS in codes,
         ),
         Compared(
@@ -67,6 +67,12 @@ def compare_with_asked(request: ProfileRequest, capture: Capture) -> list[Compar
             differs=Code.SECTIONS_MISSING in codes,
         ),
     ]
+
+
+def _gpu(capture: Capture) -> str:
+    capability = capture.session.get("compute_capability")
+    said = capture.gpu_name or NOT_SAID
+    return f"{said}, compute capability {capability}" if capability else said
 
 
 def _options(request: ProfileRequest, settings: dict[str, Any], *, differ: bool) -> list[Compared]:

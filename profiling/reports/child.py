@@ -43,7 +43,8 @@ def read(path: str) -> Json:
         launch_range = context.range_by_idx(range_index)
         for index in range(launch_range.num_actions()):
             keep = total < LAUNCHES_KEPT
-            launch = read_launch(launch_range.action_by_idx(index), total, tables, keep=keep)
+            place = (range_index, total)
+            launch = read_launch(launch_range.action_by_idx(index), place, tables, keep=keep)
             total += 1
             nameless += not launch["name"]
             failed += launch["failed"]

@@ -121,6 +121,18 @@ class LaunchDetails:
     hot_spots: tuple[HotSpot, ...]
     context: int | None = None
     stream: int | None = None
+    range: int = 0  # of the report, which has one for each process; 0 is the first
+
+    @property
+    def compute_capability(self) -> str:
+        """Of its GPU, "10.0"; empty where the report does not say it."""
+        parts = [
+            self.metrics.get(f"device__attribute_compute_capability_{part}")
+            for part in ("major", "minor")
+        ]
+        if any(isinstance(part, str) or part is None for part in parts):
+            return ""
+        return ".".join(f"{part:.0f}" for part in parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

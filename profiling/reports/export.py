@@ -74,17 +74,6 @@ def details_text(details: ReportDetails) -> Iterator[str]:
             yield "\n"
 
 
-def capability(launch: LaunchDetails) -> str:
-    """The compute capability, "10.0"; empty where the report does not say it."""
-    parts = [
-        launch.metrics.get(f"device__attribute_compute_capability_{part}")
-        for part in ("major", "minor")
-    ]
-    if any(isinstance(part, str) or part is None for part in parts):
-        return ""
-    return ".".join(f"{part:.0f}" for part in parts)
-
-
 def _scaled(value: float, unit: str) -> tuple[float, str]:
     base, slash, per = unit.partition("/")
     names = _PREFIXES.get(base)
@@ -106,7 +95,7 @@ def _place(launch: LaunchDetails) -> tuple[str, ...]:
         _size(launch.block),
         _size(launch.grid),
         f"{device:.0f}" if isinstance(device, int | float) else "",
-        capability(launch),
+        launch.compute_capability,
     )
 
 

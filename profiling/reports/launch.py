@@ -43,8 +43,8 @@ class Tables:
         self.left_out = 0
 
 
-def read_launch(action: Any, index: int, tables: Tables, *, keep: bool) -> Json:
-    """All of a launch; with `keep` false only what counting needs."""
+def read_launch(action: Any, place: tuple[int, int], tables: Tables, *, keep: bool) -> Json:
+    """All of a launch; with `keep` false only what counting needs. `place` is range and index."""
     metrics: dict[str, Any] = {}
     states: dict[str, str] = {}
     counts: Counter[str] = Counter()
@@ -74,7 +74,8 @@ def read_launch(action: Any, index: int, tables: Tables, *, keep: bool) -> Json:
     # A launch that failed may keep a counter that needs no launch.
     dead = 0 < counts["counters"] * 9 <= counts["unusable"] * 10
     return {
-        "index": index,
+        "range": place[0],
+        "index": place[1],
         "name": shareable(action.name() or ""),
         "demangled": shareable(action.name(action.NameBase_DEMANGLED) or ""),
         "mangled": shareable(action.name(action.NameBase_MANGLED) or ""),

@@ -13,7 +13,7 @@ from profiling.reports import child
 from profiling.reports.details import ReportDetails
 from profiling.reports.facts import Problem, ReaderDocument, ReportFacts, key_facts
 from profiling.reports.limited import ChildLimits, Ended, run_limited
-from profiling.reports.session import read_session
+from profiling.reports.session import VERSION_CHARS, joined, read_session
 from profiling.reports.sources import with_sources
 from profiling.reports.text import storable
 from runners.gpu import wire
@@ -77,8 +77,10 @@ def _refusal(output: bytes) -> str:
 
 def _complete(facts: ReportFacts, document: ReaderDocument) -> ReportFacts:
     counted = facts.launch_count or 0
+    capabilities = (launch.compute_capability for launch in document.launches)
     facts = replace(
         facts,
+        session=replace(facts.session, compute_capability=joined(capabilities, VERSION_CHARS)),
         launch_count=document.launch_count,
         failed=document.failed,
         counters=document.counters,

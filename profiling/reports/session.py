@@ -18,6 +18,7 @@ driver version.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class Session:
     cuda_version: str = ""
     driver_version: str = ""
     gpu_name: str = ""
+    # Stands with the launches: filled in by reader.py, "10.0".
+    compute_capability: str = ""
     # Of the machine with the GPU; never its name.
     os: str = ""
     architecture: str = ""
@@ -106,10 +109,10 @@ def read_session(path: Path) -> Session:
             if isinstance(message, bytes):
                 heard.hear(number, message)
     return Session(
-        ncu_version=_joined(heard.versions[PROFILER], VERSION_CHARS),
-        cuda_version=_joined(heard.versions[CUDA], VERSION_CHARS),
-        driver_version=_joined(heard.versions[DRIVER], VERSION_CHARS),
-        gpu_name=_joined(heard.gpus, GPU_CHARS),
+        ncu_version=joined(heard.versions[PROFILER], VERSION_CHARS),
+        cuda_version=joined(heard.versions[CUDA], VERSION_CHARS),
+        driver_version=joined(heard.versions[DRIVER], VERSION_CHARS),
+        gpu_name=joined(heard.gpus, GPU_CHARS),
         os=heard.system(OS_NAME),
         architecture=heard.system(ARCHITECTURE),
         processor=heard.system(PROCESSOR),
@@ -117,5 +120,5 @@ def read_session(path: Path) -> Session:
     )
 
 
-def _joined(values: list[str], chars: int) -> str:
+def joined(values: Iterable[str], chars: int) -> str:
     return storable(", ".join(dict.fromkeys(value for value in values if value)), chars)

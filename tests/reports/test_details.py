@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from profiling.reports.details import DetailsError, ReportDetails, Workload, pack, unpack
+from profiling.reports.details import DetailsError, ReportDetails, pack, unpack
 from profiling.reports.export import details_csv, details_text
 from profiling.reports.limited import ChildLimits
 from profiling.reports.reader import read_report
@@ -37,28 +37,6 @@ def read():
         return known[name]
 
     return of
-
-
-@each_sample
-def test_every_value_of_the_index_is_read_back_equal(read, said):
-    details = read(said["file"])
-
-    assert (details.launch_count, details.metrics_left_out) == (said["actions"], 0)
-    assert len({launch.name for launch in details.launches}) == said["distinct_kernel_names"]
-    for launch, told in zip(details.launches, said["launches"], strict=True):
-        assert (launch.name, launch.workload) == (told["name"], Workload.KERNEL)
-        assert (launch.metric_count, launch.nan_count) == (told["metrics"], told["nan_metrics"])
-        assert len(launch.metrics) == launch.metric_count
-        assert launch.rule_count == told["rule_results"]
-        named = [{"domain": each.name, "ranges": list(each.push_pop)} for each in launch.nvtx]
-        assert named == told["nvtx"]
-        for name, value in told["values"].items():
-            state = launch.states.get(name, "ok") if name in launch.metrics else "absent"
-            assert (state, launch.metrics.get(name)) == (value["state"], value["value"])
-            assert details.unit(name) == (value["unit"] or "")
-    first = details.launches[0]
-    assert first.metric_count == said["metrics_first_action"]
-    assert sorted(first.sections) == sorted(said["sections_first_action"])
 
 
 @each_sample
