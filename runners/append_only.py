@@ -1,7 +1,8 @@
-"""Append-only tables where the database can hold to it: PostgreSQL refuses UPDATE and DELETE.
+"""Append-only tables where the database can hold to it: PostgreSQL refuses UPDATE, DELETE
+and TRUNCATE.
 
-Models refuse both through the ORM (`runners.models.AppendOnly`); a trigger refuses them to whoever
-has a connection, too. TRUNCATE stays with the owner of the table, who could drop the trigger.
+Models refuse them through the ORM (`runners.models.AppendOnly`); triggers refuse them to whoever
+has a connection, too. The owner of a table can still drop its triggers, which no slip does.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ def protecting(table: str) -> migrations.RunPython:
         f"FOR EACH STATEMENT EXECUTE FUNCTION {_FUNCTION}()"
     )
     drop = f"DROP TRIGGER {table}_append_only ON {table}"
+    return migrations.RunPython(partial(_run, make), partial(_run, drop))
+
+
+def refusing_truncate(table: str) -> migrations.RunPython:
+    make = (
+        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {_FUNCTION}()"
+    )
+    drop = f"DROP TRIGGER {table}_no_truncate ON {table}"
     return migrations.RunPython(partial(_run, make), partial(_run, drop))
 
 

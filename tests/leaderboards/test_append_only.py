@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 
 from leaderboards.models import AuditEvent
 from profiling.models import Review
 from runners.models import JobEvent
+from tests.conftest import APPEND_ONLY_TABLES
 from tests.profiling.orders import submit
 
 pytestmark = [pytest.mark.services, pytest.mark.django_db]
-TABLES = (
-    "leaderboards_auditevent",
-    "leaderboards_taskrevision",
-    "runners_jobevent",
-    "profiling_review",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +34,37 @@ def run(statement: str) -> None:
         cursor.execute(statement)
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("change", ["UPDATE {} SET id = id", "DELETE FROM {}"])
+@pytest.mark.parametrize("table", APPEND_ONLY_TABLES)
+@pytest.mark.parametrize(
+    "change", ["UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {} CASCADE"]
+)
 def test_raw_changes_are_refused_by_the_database(rows, table, change):
+    run("SET CONSTRAINTS ALL IMMEDIATE")  # what waits for the end would refuse TRUNCATE as well
+
     with pytest.raises(DatabaseError, match=f"{table} is append-only"):
         run(change.format(table))
 
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {table}")
         assert cursor.fetchone()[0] >= 1
+
+
+@pytest.mark.parametrize("table", ["leaderboards_popcornuser", "runners_job"])
+def test_a_table_that_takes_the_record_with_it_is_not_emptied_either(rows, table):
+    run("SET CONSTRAINTS ALL IMMEDIATE")
+
+    with pytest.raises(DatabaseError, match="is append-only: TRUNCATE is refused"):
+        run(f"TRUNCATE {table} CASCADE")
+
+
+def test_flush_is_refused(rows):
+    run("SET CONSTRAINTS ALL IMMEDIATE")
+
+    with pytest.raises(CommandError) as refused, transaction.atomic():
+        call_command("flush", interactive=False)
+
+    assert "append-only" in str(refused.value.__cause__)
+    assert AuditEvent.objects.exists()
 
 
 def test_rows_are_still_added(rows, alice):
@@ -68,3 +85,5 @@ def test_the_protection_can_be_taken_back_and_made_again(rows):
 
     with pytest.raises(DatabaseError, match="append-only"):
         run("UPDATE runners_jobevent SET reason = 'again'")
+    with pytest.raises(DatabaseError, match="append-only"):
+        run("TRUNCATE runners_jobevent CASCADE")

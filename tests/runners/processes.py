@@ -112,7 +112,7 @@ class database_in:
 
 
 @pytest.fixture
-def shared_database(request, transactional_db, tmp_path):
+def shared_database(request, emptied_after, transactional_db, tmp_path):
     """Its address, for other processes: a file here, or the PostgreSQL of the services."""
     if connections["default"].vendor == "postgresql":
         at = connections["default"].settings_dict

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from django.db import migrations
+
+from runners.append_only import refusing_truncate
+
+
+class Migration(migrations.Migration):
+    dependencies = [("leaderboards", "0005_client_id_waiting"), ("runners", "0003_append_only")]
+    operations = [refusing_truncate("leaderboards_auditevent"), refusing_truncate("leaderboards_taskrevision")]
