@@ -12,6 +12,7 @@ from profiling.evidence import ABOUT_DURATIONS, told_settings
 from profiling.reports.csv_safe import row
 from profiling.reports.export import shown
 from profiling.reports.summary import NUMBERS, words
+from profiling.reports.text import storable
 
 KERNELS_SHOWN = 20
 REASONS_SHOWN = 10
@@ -198,14 +199,10 @@ def _spot(spot: dict[str, Any]) -> str:
 
 def _code(text: str) -> str:
     """As code, which no name can end: a table's bars and backticks are others."""
-    return f"`{_cut(text, NAME_CHARS).replace('`', chr(0x2BB)).replace('|', chr(0x2502))}`"
+    return f"`{storable(text, NAME_CHARS).replace('`', chr(0x2BB)).replace('|', chr(0x2502))}`"
 
 
 def _plain(text: str, chars: int = NAME_CHARS) -> str:
     """No markup of a stranger: links, tags, tables and headings stay text."""
-    cut = _cut(" ".join(text.split()), chars)
+    cut = storable(" ".join(text.split()), chars)
     return "".join(f"\\{char}" if char in "\\`*[]<>|#" else char for char in cut)
-
-
-def _cut(text: str, chars: int) -> str:
-    return text if len(text) <= chars else f"{text[: chars - 1]}…"

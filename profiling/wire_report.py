@@ -9,6 +9,7 @@ from profiling.addresses import archive_url
 from profiling.digest import bounded, capture_lines
 from profiling.evidence import ABOUT_DURATIONS, capture_summary, opens_with
 from profiling.models import Capture, ProfileRequest
+from profiling.reports.text import printable
 
 _VERDICT_WORDS: dict[str, str] = {
     ProfileRequest.Verdict.COMPLETE: "all captures are complete",
@@ -54,7 +55,7 @@ def messages_of(request: ProfileRequest, captures: list[Capture]) -> tuple[str, 
         said += _about(capture)
     if request.verdict in (ProfileRequest.Verdict.PARTIAL, ProfileRequest.Verdict.DEGRADED):
         said.append(f"the profile is {_VERDICT_WORDS[request.verdict]}")
-    return tuple(said)
+    return tuple(printable(each) for each in said)
 
 
 def _about(capture: Capture) -> list[str]:

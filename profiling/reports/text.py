@@ -11,8 +11,11 @@ from functools import lru_cache
 NAME_CHARS = 1_000  # of a kernel or metric name, and of a value that is text
 MESSAGE_CHARS = 4_000
 
-# No database takes NUL or half of a surrogate pair, and no terminal should get an escape.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# No database takes NUL or half of a surrogate pair, and no terminal should get an escape. What
+# turns the direction of writing makes a line look like another one.
+_UNFIT_IN_LINES = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_UNFIT = re.compile(rf"[\t\n{_UNFIT_IN_LINES}]")
+_NOT_PRINTABLE = re.compile(f"[{_UNFIT_IN_LINES}]")
 
 # Somebody's own folder with its name (blanks only where more of a path follows), then any other
 # path but its last part. Addresses of the web stay: their slashes follow a letter, "/" or ":".
@@ -32,6 +35,11 @@ def storable(text: str, chars: int = NAME_CHARS) -> str:
     """`text` with a mark for each character that is unfit, and cut, which "…" at its end says."""
     text = text if len(text) <= chars else text[: chars - 1] + "…"
     return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def printable(text: str) -> str:
+    """`text` of one or more lines, fit for a terminal."""
+    return _NOT_PRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 @lru_cache(maxsize=20_000)
