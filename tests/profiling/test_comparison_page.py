@@ -35,14 +35,14 @@ def view(request):
 def measure(alice, rowsum, tmp_path):
     """Gives a finished profile whose launches took so many nanoseconds."""
 
-    def make(*durations: float, request=None, **report):
+    def make(*durations: float, owner=alice, request=None, **report):
         name = f"{len(list(tmp_path.iterdir()))}.zip"
         launches = [
             a_launch(f"k{place}", **{"gpu__time_duration.sum": duration})
             for place, duration in enumerate(durations)
         ]
         archive = make_archive(tmp_path / name, launches, **report)
-        return finished_profile(alice, tmp_path, {0: archive}, request=request)
+        return finished_profile(owner, tmp_path, {0: archive}, request=request)
 
     return make
 
@@ -133,6 +133,21 @@ def test_a_link_compares_with_what_another_link_opens_and_nothing_else(
         assert client.get(place, {"with": named}).status_code == 404
     link = f"https://elsewhere.example/profile/{new_link(other).token}"
     assert client.get(place, {"with": link}).status_code == 200
+
+
+def test_two_people_s_profiles_are_compared_by_operators_and_by_who_has_both_links(
+    site, client, alice, bob, measure
+):
+    mine, theirs = measure(1000.0), measure(500.0, owner=bob)
+
+    for page in (
+        text_of(site, operators_view(mine, theirs)),
+        text_of(client, owners_view(mine, theirs)),
+    ):
+        assert "-50.0 % (faster)" in page
+        assert "<strong>Comparable</strong>" in page
+    by_id = reverse("profile-page-compare", args=[new_link(mine).token])
+    assert client.get(by_id, {"with": str(theirs.pk)}).status_code == 404
 
 
 def test_two_selected_requests_are_compared_the_older_one_first(site, alice, measure):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.server.browser.watched import Watched
 from tests.server.service import ROOT, Service
 
 ARGUMENTS = [
@@ -56,3 +57,19 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def visit(chromium, shown):
+    """Opens the service in a fresh browser; nothing may have gone wrong in it at the end."""
+    opened = []
+
+    def open_one(**options):
+        opened.append(Watched(chromium, shown.base_url, **options))
+        return opened[-1]
+
+    yield open_one
+    troubles = [trouble for each in opened for trouble in each.troubles]
+    for each in opened:
+        each.context.close()
+    assert troubles == []
