@@ -112,6 +112,27 @@ def test_an_upload_a_little_too_large_is_refused_and_recorded(whole):
     )
 
 
+def test_a_head_that_trickles_in_is_given_up(whole):
+    """As slowloris does: a letter now and then, so that the connection never seems idle."""
+    _, nginx = whole
+    with (
+        socket.create_connection(("127.0.0.1", nginx.port)) as plain,
+        nginx.verify.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        connection.settimeout(0.5)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+        began, closed = time.monotonic(), False
+        while not closed and time.monotonic() - began < 60:
+            try:
+                connection.sendall(b"a")
+                closed = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                closed = True
+    assert closed
+
+
 def test_a_kept_connection_outlives_a_pause(whole):
     _, nginx = whole
     with nginx.client(limits=httpx.Limits(keepalive_expiry=60)) as client:
