@@ -1,15 +1,16 @@
 """What the reads of a competition cost as it grows (docs/performance.md).
 
-    DATABASE_URL=postgres://… python -m benchmarks.leaderboard_reads
+    DATABASE_URL=postgres://… python -m benchmarks.leaderboard_reads [--sizes 10000 1000000]
 
 Needs an empty PostgreSQL database, and leaves it full. 1,000 people have one ranked submission
-each on one leaderboard (who asks has 50 more), then a hundred each; every address is asked in both
-states, through all of Django but the network. Prints JSON: milliseconds of the fastest answer of
+each on one leaderboard (who asks has 50 more), then a hundred each; every address is asked at both
+sizes, through all of Django but the network. Prints JSON: milliseconds of the fastest answer of
 many, queries, bytes, and how the time grew.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -43,7 +44,7 @@ from tests.conftest import make_person  # noqa: E402
 from tests.server.seed import make_board  # noqa: E402
 
 PEOPLE = 1_000
-FIRST, LAST = 1_000, 100_000
+SIZES = 1_000, 100_000
 TIMES = 60
 PAGE = 50
 BATCH = 5_000
@@ -52,10 +53,13 @@ BATCH = 5_000
 def main() -> None:
     if connection.vendor != "postgresql":
         raise SystemExit("DATABASE_URL must name a PostgreSQL database")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard_reads")
+    parser.add_argument("--sizes", type=int, nargs=2, default=SIZES, help="submissions in all")
+    sizes = parser.parse_args().sizes
     call_command("migrate", verbosity=0)
     competition = Competition()
     measured = {}
-    for total in (FIRST, LAST):
+    for total in sizes:
         competition.grow_to(total)
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
@@ -75,6 +79,7 @@ class Competition:
         self.asking = self.people[7]
         self.random = random.Random(1)
         self.total = 0
+        self.began = timezone.now() - timedelta(days=1000)
         self._add(range(-PAGE, 0))
 
     def paths(self) -> list[str]:
@@ -109,7 +114,7 @@ class Competition:
                     file_name="submission.py",
                     mode="leaderboard",
                     gpu="B200",
-                    created_at=now - timedelta(minutes=LAST - number),
+                    created_at=self.began + timedelta(minutes=number),
                     # One of fifty was caught, and one of fifty withdrawn.
                     verdict="hacked" if number >= PEOPLE and self._happens(0.02) else "",
                     deleted_at=now if number >= PEOPLE and self._happens(0.02) else None,
@@ -182,14 +187,15 @@ def measure(path: str) -> dict[str, float]:
 
 
 def compare(measured: dict[int, dict[str, dict[str, float]]]) -> dict[str, object]:
-    before, after = list(measured[FIRST].values()), list(measured[LAST].values())
+    small, large = measured
+    before, after = list(measured[small].values()), list(measured[large].values())
     return {
         path: {
-            str(FIRST): first,
-            str(LAST): last,
+            str(small): first,
+            str(large): last,
             "growth": round(last["ms"] / first["ms"], 2),
         }
-        for path, first, last in zip(measured[LAST], before, after, strict=True)
+        for path, first, last in zip(measured[large], before, after, strict=True)
     }
 
 

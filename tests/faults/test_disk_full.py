@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import subprocess
 import time
 from contextlib import contextmanager, suppress
 
 import pytest
 
+from tests.server.database import FILE
 from tests.server.popcorn import PATH, Stream, form
 from tests.server.service import Service, wait_for
 
@@ -136,12 +138,16 @@ def test_where_nothing_can_be_written_orders_are_refused_until_there_is_room(tmp
         try:
             before = submit(service)
             service.wait_until_final(before)
+            # Who opens a file of SQLite first makes another beside it, for which there is no room.
+            opened = sqlite3.connect(folder / FILE)
+            opened.execute("SELECT 1 FROM sqlite_master").fetchone()
             filler = fill(disk)
             with service.client() as client:
                 refused = client.post(PATH, **form())
                 read = client.get(f"/api/profile-requests/{before}/")
             time.sleep(1)
             filler.unlink()
+            opened.close()
 
             after = wait_for(lambda: _accepted(service))
 
