@@ -17,7 +17,7 @@ from leaderboards.api.context import request_context
 from leaderboards.audit import By
 from leaderboards.models import ClientId, Identity, PopcornUser
 from leaderboards.verbs import Verb
-from runners.admin.base import BoundedPaginator, ShownInline
+from runners.admin.base import LISTS_CSS, BoundedPaginator, ShownInline
 
 if TYPE_CHECKING:  # generic in the stubs alone
     _UserAdmin = UserAdmin[PopcornUser]
@@ -55,6 +55,9 @@ class ClientIdInline(ShownInline):
 
 @admin.register(PopcornUser)
 class PopcornUserAdmin(_UserAdmin):
+    class Media:
+        css = LISTS_CSS
+
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

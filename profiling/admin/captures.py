@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from profiling.admin.shown import (
-    LISTS_CSS,
+    PHONE_CSS,
     captures_shown,
     origin_shown,
     record_shown,
@@ -46,7 +46,7 @@ class FailureFilter(admin.SimpleListFilter):
 @admin.register(Capture)
 class CaptureAdmin(ShownAdmin):
     class Media:
-        css = LISTS_CSS
+        css = PHONE_CSS
 
     list_display = (
         "id",

@@ -24,7 +24,7 @@ from leaderboards.models import AuditEvent, PopcornUser
 from profiling import actions
 from profiling.admin.filters import DecisionFilter, MeasuredFilter, StatusFilter
 from profiling.admin.review import comparison_page, named_request, review_page
-from profiling.admin.shown import LISTS_CSS, captures_shown, json_shown, origin_shown
+from profiling.admin.shown import PHONE_CSS, captures_shown, json_shown, origin_shown
 from profiling.models import ProfileRequest
 from profiling.pages.page import SHOWN_WITH
 from profiling.pages.places import with_query
@@ -42,7 +42,7 @@ Do = Callable[[ProfileRequest, PopcornUser, RequestContext], str]
 @admin.register(ProfileRequest)
 class ProfileRequestAdmin(ShownAdmin):
     class Media:
-        css = LISTS_CSS
+        css = PHONE_CSS
 
     list_display = (
         "created_at",

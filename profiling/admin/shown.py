@@ -17,8 +17,8 @@ from profiling.reports.facts import KEY_METRICS
 from runners.gpu.contract import CompileResult, RunResult
 
 KERNELS_SHOWN = 20
-# So that the lists fit beside the menu and the filters, and on a phone.
-LISTS_CSS = {"all": ("profiling/lists.css",)}
+# So that the lists fit on a phone.
+PHONE_CSS = {"all": ("profiling/lists.css",)}
 # In the order in which they are defined: a jsonb column keeps none.
 FIELDS = {
     name: place

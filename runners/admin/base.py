@@ -15,6 +15,8 @@ from django.utils.safestring import SafeString
 
 # Rows that can be reached by paging; what is older is found by filters and search.
 ROWS_COUNTED = 10_000
+# So that lists fit beside the menu and the filters.
+LISTS_CSS = {"all": ("runners/lists.css",)}
 
 
 if TYPE_CHECKING:  # generic in the stubs alone
@@ -56,6 +58,9 @@ class ShownAdmin(_ModelAdmin):
     sortable_by = ()  # by another column, the database would sort the whole table
     show_facets = admin.ShowFacets.NEVER  # each would be a count
     change_list_template = "runners/admin/change_list.html"
+
+    class Media:
+        css = LISTS_CSS
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -107,6 +107,17 @@ def test_nothing_is_wider_than_the_window(visit, shown, width, scheme):
         assert watched.cut_tables() == [], address
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_list_of_the_admin_site_is_seen_whole_on_a_desktop(visit, shown, scheme):
+    watched = visit(scheme=scheme).sign_in()
+    names = watched.page.locator("#content-main th a").evaluate_all("all => all.map(e => e.href)")
+    assert len(names) > 10
+    for address in names:
+        watched.page.goto(address)
+        assert watched.overflow() <= 0, address
+        assert watched.cut_tables() == [], address
+
+
 def test_on_a_phone_every_value_of_a_launch_and_a_change_stands_below_its_name(visit, shown):
     watched = visit(width=PHONE).sign_in()
     first, second = shown.ids
