@@ -49,6 +49,7 @@ class Launch:
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)
     nvtx: Sequence[str] = ()  # push/pop ranges of the default domain, the outermost first
     nvtx_start_end: Sequence[str] = ()  # those of a process, which belong to no thread
+    later_fields: bool = False  # fields that no reader knows, as a newer version may write them
 
 
 def dimensions(grid: Dim3, block: Dim3) -> dict[str, MetricValue]:
@@ -139,6 +140,8 @@ def _profile_result(launch: Launch, ids: Mapping[str, int]) -> bytes:
     body += _bytes(15, b"")  # Source
     if launch.nvtx or launch.nvtx_start_end:
         body += _bytes(21, _nvtx_state(launch.nvtx, launch.nvtx_start_end))
+    if launch.later_fields:
+        body += _varint(901, 7) + _text(902, "of a later version") + _bytes(903, _varint(1, 1))
     return body
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,17 @@ def test_a_synthetic_report_gives_back_what_was_written(tmp_path):
         for name, metric in launch.metrics.items():
             assert (metric.state, metric.value) == (MetricState.OK, written.metrics[name])
     assert facts.launches[0].metrics[DURATION].unit == "ns"
+
+
+def test_fields_of_a_later_version_in_a_launch_are_passed_over(tmp_path):
+    launches = [replace(launch, later_fields=True) for launch in DEMO_LAUNCHES]
+
+    facts = read_report(write_report(tmp_path / "later.ncu-rep", launches))
+    known = read_report(write_report(tmp_path / "known.ncu-rep", DEMO_LAUNCHES))
+
+    assert (facts.problem, facts.launches, facts.details) == (
+        *(Problem.NONE, known.launches, known.details),
+    )
 
 
 def test_nan_and_infinity_become_null_with_their_state_in_strict_json(tmp_path):
