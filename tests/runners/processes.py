@@ -63,9 +63,16 @@ class Dispatchers:
         }
 
     def start(self, **times: str) -> subprocess.Popen:
+        return self._start(["manage.py", "run_dispatcher"], **times)
+
+    def sweep(self, gate: Path) -> subprocess.Popen:
+        """A process that does nothing but end strays, from when the file is there."""
+        return self._start(["-m", "tests.runners.sweeping", str(gate)])
+
+    def _start(self, arguments: list[str], **times: str) -> subprocess.Popen:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "manage.py", "run_dispatcher"],
+                [sys.executable, *arguments],
                 cwd=ROOT,
                 env=self.environment | TIMES | times,
                 stdout=log,
