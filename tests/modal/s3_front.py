@@ -1,7 +1,7 @@
 """An S3 server as a network shows it: the front is killed and frozen, what was stored is durable.
 
 python -m tests.modal.s3_front PORT SERVER HOLD: passes requests on to SERVER; while a file HOLD
-exists uploads wait, as at a slow storage.
+exists uploads wait, as at a slow storage. Signed addresses are checked as S3 does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from aiohttp import web
 from yarl import URL
 
 from tests.object_store import ObjectStore
+from tests.signatures import SIGNED, refusal
 
 PIECE_BYTES = 2**16
 # Of one connection alone; the rest is passed on as it came, signatures with it.
@@ -48,6 +49,8 @@ class S3Front(ObjectStore):
 
 
 async def pass_on(request: web.Request) -> web.StreamResponse:
+    if SIGNED in request.query and (why := refusal(f"http://{request.host}{request.raw_path}")):
+        return web.Response(status=403, text=why)
     while request.method == "PUT" and request.app["hold"].exists():  # noqa: ASYNC110  a file
         await asyncio.sleep(0.02)
     headers = {name: value for name, value in request.headers.items() if name.lower() not in OURS}

@@ -14,9 +14,6 @@ from threading import Barrier
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from botocore.auth import S3SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from django.core.files import File
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
@@ -28,6 +25,7 @@ from runners.models import Artifact, Job
 from runners.states import JobStatus
 from runners.transitions import queue_job
 from tests.object_store import AWS, BUCKET, ObjectStore
+from tests.signatures import aws_signature, signature_in
 
 pytestmark = [pytest.mark.services, pytest.mark.xdist_group("s3")]
 KIB, MIB = 2**10, 2**20
@@ -192,23 +190,6 @@ def test_a_missing_object_is_gone_and_a_missing_storage_is_not(reports, s3, job,
             open_artifact(artifact)
     finally:
         s3.start()
-
-
-def aws_signature(url: str) -> str:
-    """What a server that checks computes for an address; the S3 server of the tests checks none."""
-    parts = urlsplit(url)
-    query = parse_qs(parts.query)
-    region = query["X-Amz-Credential"][0].split("/")[2]
-    key = Credentials(AWS["AWS_ACCESS_KEY_ID"], AWS["AWS_SECRET_ACCESS_KEY"])
-    unsigned = url.partition("&X-Amz-Signature=")[0]
-    request = AWSRequest("GET", unsigned, {"Host": parts.netloc})
-    request.context["timestamp"] = query["X-Amz-Date"][0]
-    auth = S3SigV4QueryAuth(key, "s3", region)
-    return auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
-
-
-def signature_in(url: str) -> str:
-    return parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
 
 
 def test_a_signed_address_lives_as_long_as_it_is_told_and_is_good_for_nothing_else(reports):

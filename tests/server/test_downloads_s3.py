@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
-from tests.object_store import AWS, BUCKET, ObjectStore
+from tests.modal.s3_front import S3Front
+from tests.object_store import AWS, BUCKET
 from tests.server.ranges import check_ranges
 from tests.server.test_ranges import profile
 
@@ -18,10 +20,11 @@ MIB = 2**20
 
 
 @pytest.fixture(scope="module")
-def s3():
-    made = ObjectStore()
+def s3(tmp_path_factory):
+    """It checks signatures."""
+    made = S3Front(tmp_path_factory.mktemp("s3") / "hold")
     yield made
-    made.kill()
+    made.close()
 
 
 @pytest.fixture
@@ -80,6 +83,60 @@ def test_a_signed_address_gives_the_archive_without_an_id(start):
     assert AWS["AWS_SECRET_ACCESS_KEY"] not in query.get("X-Amz-Signature", [])
     assert (head.status_code, head.headers["Content-Length"]) == (200, str(len(content)))
     assert refused.status_code == 404
+
+
+@pytest.fixture
+def signed(start):
+    """Lead alice to the storage, with an address that is good for so many seconds."""
+
+    def lead(seconds: int) -> tuple[str, bytes]:
+        service, archive, content = start(2**10, SIGNED_DOWNLOADS_S=seconds)
+        with service.client() as client:
+            return client.get(archive["url"]).headers["Location"], content
+
+    return lead
+
+
+def get(url: str) -> httpx.Response:
+    with httpx.Client(trust_env=False) as stranger:
+        return stranger.get(url)
+
+
+def test_an_altered_signed_address_is_refused(signed, s3):
+    """Another key, a longer life, another name or kind of the file, another signature."""
+    url, content = signed(120)
+    key = urlsplit(url).path.removeprefix(f"/{BUCKET}/")
+    other = f"{key.rpartition('/')[0]}/other.zip"
+    s3.client().put_object(Bucket=BUCKET, Key=other, Body=b"of somebody else")
+    signature = parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
+    forged = "0" * len(signature)
+
+    refused = {}
+    for true, false in (
+        (key, other),
+        ("X-Amz-Expires=120", "X-Amz-Expires=604800"),
+        ("rowsum-B200-", "evil-B200-"),
+        ("application%2Fzip", "text%2Fhtml"),
+        (signature, forged),
+    ):
+        assert true in url
+        refused[false] = get(url.replace(true, false))
+
+    assert {name: answer.status_code for name, answer in refused.items()} == dict.fromkeys(
+        refused, 403
+    )
+    assert {answer.text for answer in refused.values()} == {"SignatureDoesNotMatch"}
+    assert get(url).content == content
+
+
+def test_a_signed_address_is_refused_when_its_time_is_over(signed):
+    url, content = signed(3)
+    assert get(url).content == content
+
+    time.sleep(4.1)
+    late = get(url)
+
+    assert (late.status_code, late.text) == (403, "AccessDenied: Request has expired")
 
 
 def test_without_the_setting_nobody_is_led_away(start):
