@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 # The tests of the files in tests/riskiest.toml.
 RISKIEST_TESTS := tests/reports/test_archives.py tests/gpu/test_envelope.py tests/leaderboards/test_preparation.py \
 	tests/leaderboards/test_kernelguard.py tests/modal/test_hostile_results.py tests/modal/test_results.py tests/modal/test_outages.py $(addprefix tests/runners/test_, claims.py \
-	collecting.py dispatcher_processes.py leases.py no_pickle.py polls.py rare_ends.py rare_turns.py starts.py strays.py transitions.py)
+	collecting.py dispatcher_processes.py leases.py no_pickle.py polls.py rare_ends.py rare_turns.py starts.py strays.py sweeping_processes.py transitions.py)
 # What `manage.py check --deploy` sees: settings as production has them.
 PRODUCTION := env SECRET_KEY=check-only-$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))') \
 	PUBLIC_URL=https://kernelbot.example ALLOWED_HOSTS=kernelbot.example \

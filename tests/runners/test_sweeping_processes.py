@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -17,9 +18,15 @@ from runners.dispatcher.turns import take_turn
 from runners.gpu.contract import JobConfig, Mode
 from runners.models import DispatcherTurn
 from runners.states import JobStatus
-from tests.runners.processes import dispatchers, migrated_file, shared_database, wait_until
+from tests.runners.processes import (
+    database_in,
+    dispatchers,
+    migrated_file,
+    shared_database,
+    wait_until,
+)
 from tests.runners.test_dispatcher_processes import add_job, kill, wait_for
-from tests.server.database import InFile, OnPostgres
+from tests.server.database import FILE, InFile, OnPostgres
 
 __all__ = ["dispatchers", "migrated_file", "shared_database"]
 NAME = "strays of fake"
@@ -168,17 +175,19 @@ def test_a_turn_that_could_not_be_renewed_for_a_while_is_kept_when_the_database_
     wait_until(lambda: "swept" in text_of(dispatchers))
 
 
-def test_of_threads_that_ask_for_a_turn_at_once_one_gets_it(shared_database):
+def test_of_threads_that_ask_for_a_turn_at_once_one_gets_it(shared_database, tmp_path):
     """Each with a connection of its own: the first row of a turn, and one that is over."""
     count = 8
     begin = threading.Barrier(count)
+    is_file = shared_database.startswith("sqlite")
 
     def ask(number: int) -> bool:
-        begin.wait()
-        try:
-            return take_turn("race", f"token-{number}-{time.monotonic_ns()}", 60)
-        finally:
-            connection.close()
+        with database_in(tmp_path / FILE) if is_file else nullcontext():
+            begin.wait()
+            try:
+                return take_turn("race", f"token-{number}-{time.monotonic_ns()}", 60)
+            finally:
+                connection.close()
 
     with ThreadPoolExecutor(count) as threads:
         for _ in range(5):
