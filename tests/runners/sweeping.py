@@ -7,6 +7,7 @@ once. One line on standard output for each sweep that raised nothing.
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ async def sweep_for_ever() -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     django.setup()
     print("ready", flush=True)
     while not Path(sys.argv[1]).exists():

@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
 from runners.backends.fake_plan import Plan
@@ -49,6 +49,23 @@ def test_while_another_dispatcher_is_at_it_strays_are_left_to_it(dispatcher, str
     end_turn(NAME, "another")
     async_to_sync(dispatcher.dispatcher.sweep)()
     assert fake.alive() == []
+
+
+def test_a_dispatcher_that_slept_through_its_turn_ends_nothing(
+    dispatcher, stray, fake, monkeypatch
+):
+    look = type(fake).unclaimed
+
+    async def sleep_then_look(self, since):
+        await sync_to_async(DispatcherTurn.objects.update)(token="another")
+        return await look(self, since)
+
+    monkeypatch.setattr(type(fake), "unclaimed", sleep_then_look)
+
+    async_to_sync(dispatcher.dispatcher.sweep)()
+
+    assert len(fake.alive()) == 1
+    assert DispatcherTurn.objects.get(name=NAME).token == "another"
 
 
 def test_a_dispatcher_that_died_at_it_keeps_the_others_away_for_its_lease_only(

@@ -157,7 +157,7 @@ def test_a_turn_that_could_not_be_renewed_for_a_while_is_kept_when_the_database_
     add_strays(1)
     is_file = shared_database.startswith("sqlite")
     database = InFile(tmp_path) if is_file else OnPostgres(shared_database)
-    sweepers(1)
+    [sweeper] = sweepers(1)
     dispatchers.gate.touch()
     wait_until(lambda: "belongs to no row" in text_of(dispatchers))
     mine = holder()
@@ -173,6 +173,8 @@ def test_a_turn_that_could_not_be_renewed_for_a_while_is_kept_when_the_database_
     wait_until(lambda: not fake.alive())
     assert len(fake.calls("cancelled")) == 1
     wait_until(lambda: "swept" in text_of(dispatchers))
+    sweeper.terminate()
+    assert sweeper.wait(60) == 0
 
 
 def test_of_threads_that_ask_for_a_turn_at_once_one_gets_it(shared_database, tmp_path):
