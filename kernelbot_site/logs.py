@@ -48,14 +48,14 @@ class JsonLine(Line):
             "logger": record.name,
             "message": record.getMessage(),
             "request_id": current_request_id.get(),
-            "job_id": _find_job(record.args),
+            "job_id": find_job(record.args),
             "error": self.formatException(record.exc_info) if record.exc_info else "",
         }
         texts = {name: self.hide(text) for name, text in said.items() if text}
         return json.dumps(texts, ensure_ascii=True)
 
 
-def _find_job(args: Any) -> str:
+def find_job(args: Any) -> str:
     """The id of the job that a message is about. Models can't be imported yet when logging is."""
     for arg in args if isinstance(args, tuple) else ():
         meta = getattr(arg, "_meta", None)

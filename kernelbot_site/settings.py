@@ -35,6 +35,8 @@ DATA_DIR: Path = env.path("DATA_DIR", BASE_DIR / "var")
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.INFO)
 # "line" for people, "json" for collectors of logs.
 LOG_FORMAT: str = env.str("LOG_FORMAT", "line", validate=validate.OneOf(["line", "json"]))
+# Where errors are reported, beside the log; needs the extra `sentry`.
+SENTRY_DSN: str = env.str("SENTRY_DSN", "").strip()
 
 # --- Database, storage, cache ---
 DATABASES: dict[str, Any] = {
@@ -316,24 +318,26 @@ CSRF_FAILURE_VIEW = "kernelbot_site.errors.csrf_failure"
 WEB_PROCESSES: int = env.int("WEB_PROCESSES", 1)
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
 
+# Never written to a log, whatever a traceback quotes.
+SECRETS = [
+    SECRET_KEY,
+    ADMIN_TOKEN,
+    METRICS_TOKEN,
+    MODAL_TOKEN_ID,
+    MODAL_TOKEN_SECRET,
+    DISCORD_CLIENT_SECRET,
+    GITHUB_CLIENT_SECRET,
+    str(DATABASES["default"].get("PASSWORD", "")),
+    env.str("AWS_SECRET_ACCESS_KEY", ""),
+    env.str("CACHE_URL", ""),
+]
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "chosen": {
             "()": f"kernelbot_site.logs.{'JsonLine' if LOG_FORMAT == 'json' else 'Line'}",
-            "secrets": [
-                SECRET_KEY,
-                ADMIN_TOKEN,
-                METRICS_TOKEN,
-                MODAL_TOKEN_ID,
-                MODAL_TOKEN_SECRET,
-                DISCORD_CLIENT_SECRET,
-                GITHUB_CLIENT_SECRET,
-                str(DATABASES["default"].get("PASSWORD", "")),
-                env.str("AWS_SECRET_ACCESS_KEY", ""),
-                env.str("CACHE_URL", ""),
-            ],
+            "secrets": SECRETS,
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
