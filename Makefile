@@ -52,7 +52,7 @@ test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; 
 # COVERAGE_BASE=origin/main for another commit to compare with.
 coverage: .venv/dev.done  ## make test, and a table of the lines that it ran, per file and of what changed
 	rm -rf var/coverage
-	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup
+	$(MAKE) --no-print-directory test PYTEST="$(BIN)/coverage run -m pytest"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python -m tests.coverage_table $(COVERAGE_BASE)
 

@@ -50,7 +50,7 @@ class Service:
             "PROFILE_RATE": "100000/m",
             "IN_FLIGHT_PER_USER": "1000",
             "WATCH_EVERY_S": "0.05",
-            "POLL_EVERY_S": "0.05",
+            "POLL_EVERY_S": "0.1",
             "STREAM_STATUS_EVERY_S": "1",
             "LEASE_S": "3",
         }
