@@ -78,8 +78,14 @@ class Submission(models.Model):
             ),
         ]
         indexes = [
-            # A person's own list, and the hourly limit per leaderboard.
+            # The hourly limit per leaderboard.
             models.Index(fields=["user", "leaderboard", "-created_at"], name="submission_of_user"),
+            # A person's own list, newest first.
+            models.Index(
+                fields=["user", "-id"],
+                name="submission_own",
+                condition=Q(deleted_at__isnull=True),
+            ),
             models.Index(fields=["leaderboard", "-created_at"], name="submission_of_board"),
         ]
 
