@@ -8,7 +8,8 @@ Web processes, a dispatcher with the instant runner, local files. Prints JSON:
     throughput   per number of clients at once: whole requests with a report of 7.6 MB
     delivery     the same reports once they are stored, taken up by 100 clients at once, in turns with a
                  server that does nothing but base64 and loopback; `share` is ours of its rate
-    waiting      1,000 streams that wait: dropped ones, PSS of web and dispatcher
+    waiting      1,000 streams that wait, at processes that began just before: dropped ones, PSS of web and
+                 dispatcher
     other        latency and throughput of the server at --url, in turns with ours
 
 Without --url, nothing but 127.0.0.1 is asked. Every part has a limit of its own in time.
@@ -82,6 +83,7 @@ async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
                 ).items():
                     large[name][str(clients)] = told
             delivered = await delivery(service, max(options.clients), options)
+        service.restart()
         told = {
             "database": service.env["DATABASE_URL"].partition(":")[0],
             "web_processes": options.web_processes,

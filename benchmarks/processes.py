@@ -48,6 +48,12 @@ class Production(Service):
         wait_for(lambda: self._process("web").poll() is not None or self._answers())
         assert self._process("web").poll() is None, self.log()
 
+    def restart(self) -> None:
+        for part in PARTS:
+            self.stop(part)
+        self.start_web()
+        self.start_dispatcher()
+
     @property
     def target(self) -> Target:
         return Target(
