@@ -49,6 +49,7 @@ def main() -> int:
                 Path(workspace),
                 report_phase=_phase_writer(arguments.phase),
                 identity=arguments.drop_to,
+                family_bytes=arguments.family_bytes,
             )
         envelope.write(arguments.result, outcome, archives)
     return 0
@@ -62,6 +63,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--workspace", type=Path, help="where to make the job's folder")
     parser.add_argument(
         "--drop-to", type=_identity, metavar="UID:GID", help="who runs the submission; needs root"
+    )
+    parser.add_argument(
+        "--family-bytes", type=int, help="memory of the submission and its children together"
     )
     return parser.parse_args()
 

@@ -76,6 +76,7 @@ def capture(program: Program, profiler: ncu.Profiler, index: int) -> Captured:
         messages=finished.stdout if log is None else log,
         exit_code=finished.exit_code,
         timed_out=finished.timed_out,
+        out_of_memory=finished.out_of_memory,
         verdict=verdict_of(finished),
         framing=framing,
         report_problem=problem,

@@ -35,6 +35,7 @@ class Context:
     workspace: Workspace
     identity: Identity | None
     deadline: float  # of the job as a whole, by time.monotonic()
+    family_bytes: int | None = None  # what the machine has for a program and its children
 
     def allow(self, limit_s: float, kind: FailureKind) -> Allowance:
         """At most `limit_s`. Raises Failed (job time limit) when the job's time is used up."""
@@ -58,6 +59,7 @@ class Context:
             seconds=seconds,
             output_bytes=limits.output_bytes,
             memory_bytes=limits.memory_bytes,
+            family_bytes=self.family_bytes,
             file_bytes=limits.file_bytes,
             processes=limits.processes,
             grace_s=grace_s,

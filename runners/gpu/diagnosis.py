@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from runners.gpu import ncu
 from runners.gpu.context import Allowance
 from runners.gpu.contract import CaptureOptions, Failure, FailureKind, Note, NoteKind
-from runners.gpu.evaluator import SUCCESS_EXIT_CODES, USAGE_EXIT_CODE, failure_of_exit_code
+from runners.gpu.evaluator import (
+    SUCCESS_EXIT_CODES,
+    USAGE_EXIT_CODE,
+    failure_of_exit_code,
+    out_of_memory,
+)
 from runners.gpu.report_framing import Framing
 
 MAX_NAMES_SHOWN = 20
@@ -22,7 +27,7 @@ PROFILING_LINE = re.compile(r'^==PROF== Profiling "(.*)" - \d+(.*)$', re.MULTILI
 ERROR_LINE = re.compile(r"^==ERROR== (.*)$", re.MULTILINE)
 APPLICATION_EXIT_CODE = re.compile(r"application returned an error code \((-?\d+)\)")
 NO_PERMISSION = re.compile(r"^==ERROR== .*ERR_NVGPUCTRPERM", re.MULTILINE)
-OUT_OF_MEMORY = re.compile(r"Failed to save memory|bad allocation|bad_alloc", re.IGNORECASE)
+REPLAY_OUT_OF_MEMORY = re.compile(r"Failed to save memory|bad allocation|bad_alloc", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,7 @@ class Evidence:
     messages: str  # the profiler's own
     exit_code: int  # the profiler's own
     timed_out: bool
+    out_of_memory: bool  # main memory: the watch killed one of its processes
     verdict: str | None  # the evaluator's `check`
     framing: Framing | None
     report_problem: Failure | None  # why there is no framing, although there is a file
@@ -74,8 +80,9 @@ def failure_of(evidence: Evidence) -> Failure | None:
         return None
     for find in (
         _no_permission,
-        _out_of_memory,
+        _replay_out_of_memory,
         _too_large,
+        _main_memory,
         _time_limit,
         _program_failed,
         _no_report,
@@ -134,8 +141,8 @@ def _no_permission(evidence: Evidence) -> Failure | None:
     )
 
 
-def _out_of_memory(evidence: Evidence) -> Failure | None:
-    if not OUT_OF_MEMORY.search(evidence.messages):
+def _replay_out_of_memory(evidence: Evidence) -> Failure | None:
+    if not REPLAY_OUT_OF_MEMORY.search(evidence.messages):
         return None
     return Failure(
         kind=FailureKind.REPLAY_OUT_OF_MEMORY,
@@ -148,6 +155,12 @@ def _out_of_memory(evidence: Evidence) -> Failure | None:
 def _too_large(evidence: Evidence) -> Failure | None:
     problem = evidence.report_problem
     return problem if problem and problem.kind is FailureKind.REPORT_TOO_LARGE else None
+
+
+def _main_memory(evidence: Evidence) -> Failure | None:
+    """ncu itself tells a kill as an exit code, or waits for good with those that were spared."""
+    failed = evidence.timed_out or evidence.program_failed
+    return out_of_memory() if evidence.out_of_memory and failed else None
 
 
 def _time_limit(evidence: Evidence) -> Failure | None:

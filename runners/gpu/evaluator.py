@@ -99,12 +99,15 @@ def evaluator_environment(context: Context, **more: str) -> dict[str, str]:
 
 def failure_of(finished: process.Finished, allowance: Allowance) -> Failure | None:
     """What went wrong with a run, None for a run that has a verdict, good or bad."""
+    failed = finished.exit_code not in SUCCESS_EXIT_CODES
+    if finished.out_of_memory and (finished.timed_out or failed):
+        return out_of_memory()
     if finished.timed_out:
         return Failure(
             kind=allowance.kind,
             message=f"The run did not end within {allowance.seconds:g} s and was stopped.",
         )
-    if finished.exit_code not in SUCCESS_EXIT_CODES:
+    if failed:
         return failure_of_exit_code(finished.exit_code)
     return _problem_with_results(finished)
 
@@ -134,13 +137,17 @@ def failure_of_exit_code(exit_code: int) -> Failure:
         kind, message = EXIT_CODES[exit_code]
         return Failure(kind=kind, message=message)
     if exit_code == -signal.SIGKILL:
-        return Failure(
-            kind=FailureKind.OUT_OF_MEMORY,
-            message="The run was killed (SIGKILL), as happens to one that uses more memory than "
-            "it is given (main memory, not the GPU's).",
-        )
+        return out_of_memory()
     how = f"exit code {exit_code}" if exit_code >= 0 else _signal_name(-exit_code)
     return Failure(kind=FailureKind.EVALUATOR_CRASHED, message=f"The run crashed ({how}).")
+
+
+def out_of_memory() -> Failure:
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message="The run, or a process of it, was killed (SIGKILL), as happens to one that uses "
+        "more memory than it is given (main memory, not the GPU's).",
+    )
 
 
 def run_result(finished: process.Finished, exit_code: int, failure: Failure | None) -> RunResult:

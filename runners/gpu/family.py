@@ -37,7 +37,7 @@ def end_family(child: subprocess.Popen[bytes], outsiders: frozenset[int]) -> Non
     deadline = time.monotonic() + KILL_S
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    while family := _descendants(os.getpid(), outsiders):
+    while family := descendants(os.getpid(), outsiders):
         if time.monotonic() > deadline:
             raise SurvivorsError(f"{len(family)} processes can't be ended: {sorted(family)[:10]}")
         for pid in family:
@@ -55,7 +55,7 @@ def _reap(child: subprocess.Popen[bytes], family: set[int]) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def _descendants(ancestor: int, outsiders: frozenset[int]) -> set[int]:
+def descendants(ancestor: int, outsiders: frozenset[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _parents().items():
         children.setdefault(parent, []).append(pid)

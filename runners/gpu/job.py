@@ -46,16 +46,18 @@ def run_job(
     *,
     report_phase: Callable[[str], None],
     identity: Identity | None = None,
+    family_bytes: int | None = None,
 ) -> tuple[JobOutcome, dict[str, Path]]:
     """Run `config` in the empty folder `workspace`; the outcome, and its archives by part name.
 
     `report_phase` gets a short readable text at each step. `identity` is the user that the
     submission runs as, which needs root; the folders above `workspace` must let it pass.
+    `family_bytes` is the resident memory that a program and its children may hold together.
     """
     job = _Job(config, report_phase)
     failure = None
     try:
-        job.run(workspace, identity)
+        job.run(workspace, identity, family_bytes)
     except Failed as error:
         failure = error.failure
     except Exception as error:
@@ -85,7 +87,7 @@ class _Job:
         self.archives: dict[str, Path] = {}
         self.failure: Failure | None = None
 
-    def run(self, workspace: Path, identity: Identity | None) -> None:
+    def run(self, workspace: Path, identity: Identity | None, family_bytes: int | None) -> None:
         config = self.config
         check_config(config)
         context = Context(
@@ -93,6 +95,7 @@ class _Job:
             workspace=Workspace(workspace, identity),
             identity=identity,
             deadline=time.monotonic() + config.limits.job_s,
+            family_bytes=family_bytes,
         )
         self.report_phase("looking at the machine")
         self.system = sysinfo.describe(context)

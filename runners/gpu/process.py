@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.gpu.family import LIBC, become_reaper, children_of, end_family
+from runners.gpu.memory import MemoryWatch
 from runners.gpu.output import Head, HeadAndTail
 
 # A run ends this often late at most; so coarse that watching does not disturb a measurement.
@@ -43,7 +44,8 @@ class Bounds:
 
     seconds: float
     output_bytes: int = 16_384
-    memory_bytes: int | None = None
+    memory_bytes: int | None = None  # address space of each process
+    family_bytes: int | None = None  # resident, of all its processes together
     file_bytes: int | None = None
     processes: int | None = None
     # At the time limit: how long the program may still save its work after an interrupt.
@@ -60,6 +62,7 @@ class Finished:
     stderr: str
     duration: float
     timed_out: bool
+    out_of_memory: bool  # above `Bounds.family_bytes`, so its largest process was killed
     results: bytes  # what came through the result pipe
     results_cut: bool
 
@@ -103,10 +106,15 @@ def run(
         resources.enter_context(child)
         resources.enter_context(_no_survivors(child, outsiders))
         streams.watch(child)
-        deadline = started + bounds.seconds
-        timed_out = not streams.pump_until(lambda: child.poll() is not None, deadline)
+        memory = MemoryWatch(bounds.family_bytes, outsiders)
+
+        def ended() -> bool:
+            memory.look()
+            return child.poll() is not None
+
+        timed_out = not streams.pump_until(ended, started + bounds.seconds)
         if timed_out and bounds.grace_s:
-            _interrupt(child, streams, bounds.grace_s)
+            _interrupt(child, ended, streams, bounds.grace_s)
         duration = time.monotonic() - started
         end_family(child, outsiders)
         streams.drain()
@@ -117,6 +125,7 @@ def run(
         stderr=streams.stderr.text(),
         duration=duration,
         timed_out=timed_out,
+        out_of_memory=memory.rang,
         results=bytes(streams.results.content),
         results_cut=streams.results.cut,
     )
@@ -132,13 +141,15 @@ def _no_survivors(child: subprocess.Popen[bytes], outsiders: frozenset[int]) -> 
         raise
 
 
-def _interrupt(child: subprocess.Popen[bytes], streams: _Streams, grace_s: float) -> None:
+def _interrupt(
+    child: subprocess.Popen[bytes], ended: Callable[[], bool], streams: _Streams, grace_s: float
+) -> None:
     """Ask as a terminal's Ctrl-C does, then more firmly. The profiler then saves its report."""
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)
         deadline = time.monotonic() + grace_s / 2
-        if streams.pump_until(lambda: child.poll() is not None, deadline):
+        if streams.pump_until(ended, deadline):
             return
 
 

@@ -146,14 +146,17 @@ def run(machine: Machine, tmp_path: Path) -> Callable[..., Job]:
     """Run a job in this process; the arguments are those of `make_config`."""
     count = 0
 
-    def run_config(*args: Any, **changes: Any) -> Job:
+    def run_config(*args: Any, family_bytes: int | None = None, **changes: Any) -> Job:
         nonlocal count
         count += 1
         workspace = tmp_path / f"workspace-{count}"
         workspace.mkdir()
         phases: list[str] = []
         outcome, archives = run_job(
-            make_config(*args, **changes), workspace, report_phase=phases.append
+            make_config(*args, **changes),
+            workspace,
+            report_phase=phases.append,
+            family_bytes=family_bytes,
         )
         return Job(read_outcome(dumps(outcome)), archives, phases)
 

@@ -176,6 +176,32 @@ def test_storing_twice_leaves_one_object_with_the_right_content(reports, s3, job
     assert len([key for key in s3.keys() if str(job.pk) in key]) == 1  # noqa: SIM118
 
 
+def test_an_upload_that_freezes_half_way_is_an_outage_and_succeeds_later(
+    reports, s3, job, make_file
+):
+    """Longer than the storage may stall: the job keeps its file and is collected again."""
+    # A socket takes the limit of connecting for what it sends.
+    reports.client_config.connect_timeout = reports.client_config.read_timeout = 1
+    path, facts = make_file(os.urandom(10 * MIB))
+    parts = []
+
+    def freeze_at_the_second(**_: object) -> None:
+        parts.append(1)
+        if len(parts) == 2:
+            s3.freeze()
+
+    events = reports.connection.meta.client.meta.events
+    events.register_first("before-send.s3.UploadPart", freeze_at_the_second)
+    with pytest.raises(StorageUnavailable):
+        store_artifact(job, "profile.0.zip", path, **facts)
+    s3.thaw()
+
+    assert not Artifact.objects.exists()
+    stored = store_artifact(job, "profile.0.zip", path, **facts)
+    assert hashlib.sha256(open_artifact(stored).read()).hexdigest() == facts["sha256"]
+    assert [key for key in s3.keys() if str(job.pk) in key] == [stored.file.name]  # noqa: SIM118
+
+
 def test_a_missing_object_is_gone_and_a_missing_storage_is_not(reports, s3, job, make_file):
     path, facts = make_file(b"content")
     artifact = store_artifact(job, "profile.0.zip", path, **facts)
