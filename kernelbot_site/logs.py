@@ -6,6 +6,7 @@ they know to be secret, because a traceback may quote whatever a driver was give
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import re
@@ -53,6 +54,21 @@ class JsonLine(Line):
         }
         texts = {name: self.hide(text) for name, text in said.items() if text}
         return json.dumps(texts, ensure_ascii=True)
+
+
+class RefusalsAreWarnings(logging.Filter):
+    """One line for a request that Django refuses as suspicious (logger django.security.*).
+
+    Django's own is an error with a traceback, with which any stranger could fill the log.
+    """
+
+    def filter(self, record: logging.LogRecord) -> logging.LogRecord:
+        if not record.name.startswith("django.security."):
+            return record
+        short = copy.copy(record)
+        short.exc_info = short.exc_text = None
+        short.levelno, short.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+        return short
 
 
 def find_job(args: Any) -> str:

@@ -20,6 +20,7 @@ def report_errors(dsn: str, line: Line) -> None:
     try:
         import sentry_sdk
         from sentry_sdk.integrations.django import DjangoIntegration
+        from sentry_sdk.integrations.logging import ignore_logger
     except ImportError as error:
         raise ImproperlyConfigured(
             "SENTRY_DSN is set, but Sentry's client is not installed: it is the extra `sentry`"
@@ -34,6 +35,7 @@ def report_errors(dsn: str, line: Line) -> None:
         max_breadcrumbs=0,
         before_send=partial(_prepare, line),
     )
+    ignore_logger("django.security.*")  # a stranger's fault, as in the log
 
 
 def _prepare(line: Line, event: Any, hint: dict[str, Any]) -> Any:

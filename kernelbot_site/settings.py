@@ -340,7 +340,14 @@ LOGGING = {
             "secrets": SECRETS,
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
+    "filters": {"refusals": {"()": "kernelbot_site.logs.RefusalsAreWarnings"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "chosen",
+            "filters": ["refusals"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # At INFO it logs whole addresses, and those of results are signed.

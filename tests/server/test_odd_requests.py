@@ -157,3 +157,21 @@ def test_a_request_line_of_another_kind_is_refused(service, line):
     status = ask(service, line, HOST, ALICE)
 
     assert status == 0 or 400 <= status < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "said"),
+    [
+        (f"{OWN}?{'a&' * 2000}", HOST, "GET/POST parameters exceeded"),
+        (OWN, "Host: evil.example", "Invalid HTTP_HOST header"),
+    ],
+    ids=["parameters", "host"],
+)
+def test_a_suspicious_request_is_one_warning_in_the_log(service, path, host, said):
+    logged = service.log()
+
+    assert get(service, path, ALICE, host=host) == 400
+    new = service.log().removeprefix(logged)
+    assert "Traceback" not in new
+    [line] = [line for line in new.splitlines() if said in line]
+    assert " WARNING django.security." in line

@@ -81,6 +81,7 @@ def test_errors_are_reported_with_their_request_and_job_and_without_secrets(star
                 headers={"Prefer": "respond-async"},
             ).json()
             wait_for(lambda: [e for e in events if "a bad envelope" in json.dumps(e)])
+            assert client.get(f"/user/submissions?{'a&' * 2000}").status_code == 400
             service.database.take_away()
             refused = client.get(f"/user/submissions?secret={SECRET}")
             wait_for(lambda: [e for e in events if e["request"]])
@@ -98,6 +99,7 @@ def test_errors_are_reported_with_their_request_and_job_and_without_secrets(star
     }
     assert of_request["tags"]["request_id"] == refused.headers["X-Request-Id"]
     sent = json.dumps(events)
+    assert "parameters exceeded" not in sent, "whatever a stranger sends is no event"
     for hidden in (SECRET, "alice-cli-id", service.env["SECRET_KEY"], "custom_kernel(data)"):
         assert hidden not in sent
     assert '"vars"' not in sent
