@@ -1,17 +1,15 @@
 # Every target sets itself up: a virtual environment in .venv from the hashed requirement files.
 # Nothing else is needed than Python >= 3.12, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-services coverage coverage-riskiest check openapi format lock clean
+.PHONY: help demo serve test test-services coverage check openapi format lock clean
 
 PYTHON ?= $(shell for p in python3.13 python3.14 python3.12 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo "$$p" && break; done)
 BIN := .venv/bin
 LOCAL := $(BIN)/python -m kernelbot_site.local
 PYTEST := $(BIN)/python -m pytest
-# The tests of the files in tests/riskiest.toml.
-RISKIEST_TESTS := tests/reports/test_archives.py tests/gpu/test_envelope.py tests/leaderboards/test_preparation.py \
-	tests/leaderboards/test_kernelguard.py tests/modal/test_hostile_results.py tests/modal/test_results.py tests/modal/test_outages.py $(addprefix tests/runners/test_, claims.py \
-	collecting.py dispatcher_processes.py leases.py no_pickle.py polls.py rare_ends.py rare_turns.py starts.py strays.py sweeping_processes.py transitions.py)
+# Tells which branches were run of the files in tests/riskiest.toml.
+BRANCHES := $(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest
 # What `manage.py check --deploy` sees: settings as production has them.
 PRODUCTION := env SECRET_KEY=check-only-$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))') \
 	PUBLIC_URL=https://kernelbot.example ALLOWED_HOSTS=kernelbot.example \
@@ -43,11 +41,17 @@ serve: .venv/base.done  ## run the service on this machine until Ctrl-C; PORT=89
 test: .venv/dev.done  ## all tests that need no service
 	$(PYTEST) -n 3 --dist loadgroup
 
-test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium; needs TEST_DATABASE_URL
+test-services: .venv/dev.done  ## the tests against PostgreSQL and in chromium, and all branches of the riskiest files; needs TEST_DATABASE_URL
 	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
 	DATABASE_URL=$(TEST_DATABASE_URL) FAIL_ON_SKIP=1 $(PYTEST) -n 3 --dist loadgroup -m "services or browser"
-	DATABASE_URL=$(TEST_DATABASE_URL) $(PYTEST) -n 3 --dist loadgroup \
-		tests/runners tests/contract tests/leaderboards tests/profiling tests/server/submissions/test_shapes.py tests/server/test_bad_input.py tests/upgrades
+	rm -f var/coverage/branches*
+	DATABASE_URL=$(TEST_DATABASE_URL) $(BRANCHES) -n 3 --dist loadgroup \
+		tests/runners tests/contract tests/leaderboards tests/profiling tests/server/submissions/test_shapes.py \
+		tests/server/test_bad_input.py tests/upgrades tests/reports/test_archives.py tests/gpu/test_envelope.py \
+		tests/modal/test_hostile_results.py tests/modal/test_results.py tests/modal/test_outages.py
+	$(BRANCHES) tests/runners/test_claims.py  # SQLite's turn at what each database does in its own way
+	$(BIN)/coverage combine --quiet --rcfile=tests/riskiest.toml
+	$(BIN)/coverage report --rcfile=tests/riskiest.toml
 
 # COVERAGE_BASE=origin/main for another commit to compare with.
 coverage: .venv/dev.done  ## make test, and a table of the lines that it ran, per file and of what changed
@@ -55,14 +59,6 @@ coverage: .venv/dev.done  ## make test, and a table of the lines that it ran, pe
 	$(MAKE) --no-print-directory test PYTEST="$(BIN)/coverage run -m pytest"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python -m tests.coverage_table $(COVERAGE_BASE)
-
-coverage-riskiest: .venv/dev.done  ## fail where a branch of the riskiest files is run by no test; needs TEST_DATABASE_URL
-	@test -n "$(TEST_DATABASE_URL)" || { echo "set TEST_DATABASE_URL=postgres://…" >&2; exit 1; }
-	rm -f var/coverage/branches*
-	$(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest -n 3 --dist loadgroup $(RISKIEST_TESTS)
-	DATABASE_URL=$(TEST_DATABASE_URL) $(BIN)/coverage run --rcfile=tests/riskiest.toml -m pytest tests/runners/test_claims.py
-	$(BIN)/coverage combine --quiet --rcfile=tests/riskiest.toml
-	$(BIN)/coverage report --rcfile=tests/riskiest.toml
 
 check: .venv/dev.done  ## lint, format, types, import contracts, deployment and migrations
 	$(BIN)/ruff check .
