@@ -63,6 +63,11 @@ class ObjectStore:
             each["Key"] for each in self.client().list_objects(Bucket=BUCKET).get("Contents", [])
         ]
 
+    def empty(self) -> None:
+        client = self.client()
+        for key in self.keys():
+            client.delete_object(Bucket=BUCKET, Key=key)
+
     def kill(self) -> None:
         self.thaw()
         self.process.kill()

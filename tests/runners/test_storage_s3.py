@@ -44,6 +44,7 @@ def reports(s3, settings, monkeypatch):
     for name, value in AWS.items():
         monkeypatch.setenv(name, value)
     s3.thaw()
+    s3.empty()
     options = {"bucket_name": BUCKET, "endpoint_url": s3.url, "file_overwrite": True}
     settings.STORAGES = settings.STORAGES | {
         "reports": {
