@@ -33,7 +33,8 @@ logger = logging.getLogger(__name__)
 
 DB_THREADS = 4
 SLOW_THREADS = 2
-# How long an orderly end waits for what is being done, above all for starts whose ids would be lost.
+# How long an orderly end waits for what is being done, above all for starts: the ids of those that it
+# interrupts are lost, and whoever comes next must wait until nothing of them can run any more.
 FAREWELL_S = 5.0
 # A run that could not be ended is tried again after this.
 STOP_AGAIN_S = 30.0
@@ -231,7 +232,7 @@ class Dispatcher:
     async def _land(self) -> None:
         deadline = time.monotonic() + FAREWELL_S
         while time.monotonic() < deadline:
-            if not any(flight.starting for flight in self.flights.values()):
+            if not any(flight.fresh or flight.starting for flight in self.flights.values()):
                 break
             await asyncio.sleep(0.05)
         await _cancel(list(self._tasks.values()))

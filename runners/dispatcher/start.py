@@ -26,13 +26,12 @@ async def start_job(flight: Flight) -> float | None:
     """STARTING to RUNNING; seconds until the next step, None when the job is off our hands."""
     if not flight.fresh:
         return await recover_start(flight)
-    flight.fresh = False
     config = await _config_of(flight)
     if config is None or not await _is_let_through(flight):
         return None
     if not flight.is_leased():
         return None
-    flight.starting = True
+    flight.fresh, flight.starting = False, True
     try:
         return await _start(flight, config)
     except RunnerFault as fault:

@@ -190,6 +190,25 @@ def test_sigterm_during_a_start_saves_the_id_first(dispatchers):
     assert (job.status, job.external_id) == (S.RUNNING, call["external_id"])
 
 
+def test_sigterm_before_a_start_lets_it_come_first(dispatchers):
+    """Whoever comes next could not know that nothing was started, and would wait."""
+    hold = dispatchers.folder / "hold-config"
+    hold.touch()
+    dispatchers.fake.plan(Plan(run_s=600))
+    job = add_job()
+    process = dispatchers.start()
+    wait_for(job, S.STARTING)
+
+    process.terminate()
+    time.sleep(1)
+    hold.unlink()
+
+    assert process.wait(60) == 0
+    [call] = dispatchers.fake.calls("started")
+    job.refresh_from_db()
+    assert (job.status, job.external_id) == (S.RUNNING, call["external_id"])
+
+
 def test_sigterm_does_not_wait_for_a_start_that_hangs(dispatchers):
     dispatchers.fake.plan(Plan(start_s=600))
     job = add_job()

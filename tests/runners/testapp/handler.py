@@ -11,15 +11,17 @@ from runners.gpu.contract import JobConfig, Mode
 from runners.handlers import Results
 
 
-def hold_file() -> Path:
-    """While it exists, reading results takes for ever."""
-    return Path(settings.DATA_DIR) / "hold-collecting"
+def wait_while_held(what: str) -> None:
+    """As long as there is a file hold-`what`."""
+    while (Path(settings.DATA_DIR) / f"hold-{what}").exists():
+        time.sleep(0.05)
 
 
 class TestJobHandler:
     __test__ = False
 
     def build_config(self, job):
+        wait_while_held("config")
         return JobConfig(
             job_id=str(job.pk),
             attempt=job.attempt,
@@ -38,8 +40,7 @@ class TestJobHandler:
         pass
 
     def read_results(self, job, envelope):
-        while hold_file().exists():
-            time.sleep(0.05)
+        wait_while_held("collecting")
         failure = envelope.outcome.failure
         if failure:
             return Results(facts={}, failure_kind=failure.kind, failure_message=failure.message)
