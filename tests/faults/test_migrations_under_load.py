@@ -131,6 +131,9 @@ def test_the_last_release_serves_while_its_tables_become_the_newest(
         "IN_FLIGHT_PER_USER": "1000",
         "POLL_EVERY_S": "0.2",
         "LEASE_S": "3",
+        # A start that the end of the old dispatcher interrupts is waited for so long.
+        "START_LIMIT_S": "10",
+        "START_MARGIN_S": "2",
     }
     archive = write_demo_archive(folder / "capture.zip")
     FakeRunner(folder / "fake-runs").plan(Plan(archive=str(archive)))

@@ -117,7 +117,7 @@ class Stack(Service):
             "REPORTS_STORAGE_URL": f"s3://{BUCKET}",
             "REPORTS_S3_ENDPOINT": self.s3.url,
             "POLL_EVERY_S": "0.1",
-            "START_LIMIT_S": "6",
+            "START_LIMIT_S": "12",  # a fresh dispatcher's first start loads Modal's client
             "START_MARGIN_S": "1",
             "RETRY_DELAY_S": "0.2",
         }
